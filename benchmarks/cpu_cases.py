@@ -2,8 +2,6 @@
 
 from importlib.util import find_spec
 
-import torch
-
 from benchmarks.alone import run_alone
 from benchmarks.measure import NotInstalled, absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import hsic_step, train_fbo, train_itd
@@ -11,7 +9,7 @@ from benchmarks.peers import train_fairlearn, train_maxcorr
 from benchmarks.problems import boosters, engine, tensors
 from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.networks.backend import TorchBackend
 
 FBO_TARGETS = {400: 9, 2000: 3, 8000: 2}
 """How many times as fast as a naive loop, by rows."""
@@ -56,13 +54,11 @@ def hsic():
     rows = 4000
     _, y, a = tensors(rows)
     penalty = HSIC()
-    prepared = penalty.prepare(Attributes(a.double().numpy()), ALL_TRAINING_ROWS.assign(0, rows), {}, 0).to(
-        torch.float32, "cpu"
-    )
-    state, f = penalty.init(prepared, 1, {}), y[None]
+    prepared = penalty.prepare(Attributes(a.double().numpy()), seed=0).to(TorchBackend("cpu"))
+    f = y[None]
     return speed_up(
         "exact HSIC step, n=4000, vs full matrices",
-        lambda: seconds(lambda: penalty.step(f, prepared, state)),
+        lambda: seconds(lambda: penalty.step(f, prepared, None)),
         lambda: seconds(lambda: hsic_step(y, a)),
         2,
     )

@@ -10,7 +10,7 @@ from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import ClosedFBO, NoPenalty
 from fairlevel.predictors import Boosting, Configurations
 from fairlevel.predictors.boosting import SMALL
-from fairlevel.training.engine import train
+from fairlevel.training.engine import Trainer
 from fairlevel.training.rows import AllRows, TrainingRows
 
 INPUTS, ATTRIBUTES = 24, 5
@@ -33,19 +33,12 @@ def tensors(rows, device="cpu"):
 def engine(penalty, rows, configs, device="cpu", attributes=ATTRIBUTES):
     """A function that trains the grid for a number of steps; ``penalty=None`` trains without fairness."""
     x, y, a = table(rows, attributes=attributes)
-    training = AllRows(TrainingRows(x, y, Attributes(a), rows_in=rows // 2))
+    training = AllRows(TrainingRows(x, y, Attributes(a)))
     weights = np.linspace(0.1, 5.0, configs)
 
     def run(steps, progress=None):
-        train(
-            training,
-            Configurations.of(weights, 0.1),
-            predictor=MLP(),
-            penalty=NoPenalty() if penalty is None else penalty,
-            optimizer=GradientDescent(0.1, steps),
-            device=device,
-            progress=progress,
-        )
+        trainer = Trainer(MLP(), penalty or NoPenalty(), GradientDescent(0.1, steps), device=device)
+        trainer.train(training, Configurations.of(weights, 0.1), progress=progress)
 
     return run
 
@@ -66,10 +59,10 @@ def boosters(rows, inputs, rounds, weight=1.0, attributes=10):
     }
 
     def fair():
-        training = AllRows(TrainingRows(x, y, Attributes(a), rows_in=rows // 2))
+        training = AllRows(TrainingRows(x, y, Attributes(a)))
         penalty = training.tuned(ClosedFBO(), 0)
         grid = Configurations.of([weight], 0.1)
-        train(training, grid, predictor=predictor, penalty=penalty, optimizer=GradientDescent(0.1, 1), device="cpu")
+        Trainer(predictor, penalty).train(training, grid)
 
     def residual(scores, data):
         return scores - data.get_label(), np.ones(len(scores))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -64,8 +64,8 @@ class StepResult(NamedTuple):
     value: AnyArray
 
 
-Step = Callable[[Any, Any], StepResult]
-"""(rows, the penalty's state) -> result; the learner changes in place."""
+Step = Callable[[Any], StepResult]
+"""The penalty's state -> result; the learner changes in place."""
 
 
 class Backend(Protocol):
@@ -74,12 +74,8 @@ class Backend(Protocol):
     def array(self, values: Array) -> AnyArray:
         """These numbers in 32 bits."""
 
-    def repeated(
-        self, step: Step, state: Any, rows: Any, changing: Sequence[AnyArray] | None
-    ) -> Callable[[], StepResult]:
-        """What takes the next step each time it is called, from a state on; ``changing`` are the learner's arrays that
-        a step changes in place.
-        """
+    def repeated(self, step: Step) -> Callable[[], StepResult]:
+        """What takes the next step each time it is called; the first one gets None as the penalty's state."""
 
 
 class NumPyBackend:
@@ -90,21 +86,19 @@ class NumPyBackend:
     def array(self, values: Array) -> AnyArray:
         return np.asarray(values, dtype=self.dtype)
 
-    def repeated(
-        self, step: Step, state: Any, rows: Any, changing: Sequence[AnyArray] | None
-    ) -> Callable[[], StepResult]:
-        return RepeatedStep(step, state, rows)
+    def repeated(self, step: Step) -> Callable[[], StepResult]:
+        return RepeatedStep(step)
 
 
 class RepeatedStep:
     """Takes the next step each time it is called."""
 
-    def __init__(self, step: Step, state: Any, rows: Any) -> None:
-        self._step, self._state, self._rows = step, state, rows
+    def __init__(self, step: Step) -> None:
+        self.step, self.state = step, None
 
     def __call__(self) -> StepResult:
-        result = self._step(self._rows, self._state)
-        self._state = result.state
+        result = self.step(self.state)
+        self.state = result.state
         return result
 
 

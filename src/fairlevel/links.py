@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from fairlevel.arrays import AnyArray, namespace
 
 
+class IdentityLink:
+    """What users see is the score."""
+
+    def __call__(self, score: AnyArray) -> AnyArray:
+        return score
+
+    def slope(self, score: AnyArray) -> AnyArray:
+        """The derivative in each score."""
+        return 1.0
+
+
+IDENTITY = IdentityLink()
+
+
 @dataclass(frozen=True)
-class LogisticLink:
+class LogisticLink(IdentityLink):
     """(p − centre) / scale with p = 1 / (1 + e^−(s + offset)): a probability in standardised units."""
 
     offset: float = 0.0
@@ -24,3 +38,7 @@ class LogisticLink:
 
     def __call__(self, score: AnyArray) -> AnyArray:
         return (self.probability(score) - self.centre) / self.scale
+
+    def slope(self, score: AnyArray) -> AnyArray:
+        probability = self.probability(score)
+        return probability * (1 - probability) / self.scale

@@ -63,7 +63,6 @@ def test_split_scales_by_training_rows_only():
     np.testing.assert_array_equal(plain.training.x, other.training.x)
     assert (other.test.x == TINY.clip).all()
     assert [len(part) for part in (plain.training, plain.validation, plain.test)] == [120, 40, 40]
-    assert plain.training.rows_in == 60
     np.testing.assert_allclose(plain.training.y.std(), 1)
 
 

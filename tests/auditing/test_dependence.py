@@ -53,9 +53,9 @@ def test_pairings_are_permutations():
 @pytest.mark.parametrize(("measure", "penalty"), [(linear_r2, LinearR2()), (gdp, GDP())])
 def test_values_are_those_of_the_penalty(measure, penalty, attributes, weights):
     f, order, rows = paired(attributes, weights)
-    prepared = penalty.prepare(rows, penalty.rows.assign(0, 700), {}, 0)
+    prepared = penalty.prepare(rows, seed=0)
     predictions = f[order]
-    expected = penalty.step(predictions, prepared, penalty.init(prepared, len(predictions), {})).value
+    expected = penalty.step(predictions, prepared, None).value
     np.testing.assert_allclose(measure(f, rows, 0).values(order), expected, rtol=1e-9, atol=1e-14)
 
 

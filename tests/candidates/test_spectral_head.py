@@ -9,7 +9,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
-from fairlevel.predictors.ridge import FURTHER_RIDGES, leave_one_out_ridge
+from fairlevel.predictors.linear import FURTHER_RIDGES, leave_one_out_ridge
 
 
 @pytest.fixture

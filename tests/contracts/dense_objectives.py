@@ -80,11 +80,11 @@ def hsic(f, a, weight, penalty, *_):
 def hsic_features(f, a, weight, penalty, state, after):
     """Squared cross-covariances of the features, one pair at a time."""
     w = shares(weight)
-    prepared = penalty.prepare(Attributes(a.numpy(), row_weight=weight.numpy()), None, {}, 0).to(TENSORS)
-    weighted = prepared.features[0]  # times the rows' weights already
+    prepared = penalty.prepare(Attributes(a.numpy(), row_weight=weight.numpy()), seed=0).to(TENSORS)
+    weighted = prepared.features  # times the rows' weights already
     total = 0
     for frequency, phase in zip(prepared.frequencies, prepared.phases, strict=True):
-        wave = (2 / penalty.features) ** 0.5 * torch.cos(f * frequency / penalty.bandwidth + phase)
+        wave = (2 / penalty.features) ** 0.5 * torch.cos(f * frequency + phase)
         total = total + ((wave - (wave @ w)[:, None]) @ weighted).square().sum(-1)
     return total
 
@@ -108,7 +108,7 @@ def gdp(f, a, weight, penalty, *_):
 def adversarial(f, a, weight, penalty, state, after):
     """R² of the critic as the step left it."""
     w = shares(weight)
-    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), None, {}, 0)).layers
+    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), seed=0)).layers
     centred = f - (f @ w)[:, None]
     u = centred / (centred.square() @ w).sqrt()[:, None]
     target = a - w @ a
@@ -123,7 +123,7 @@ def adversarial(f, a, weight, penalty, state, after):
 def adversarial_plain(f, a, weight, penalty, state, after):
     """The error of the constant less that of the critic as the step left it."""
     w = shares(weight)
-    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), None, {}, 0)).layers
+    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), seed=0)).layers
     target = a - w @ a
     losses = [
         (mlp(parameters, layers, row[:, None]) - target).square().mean(-1) @ w
@@ -136,7 +136,7 @@ def fbo(f, a, weight, penalty, state, after):
     """The surrogate of Algorithm 2: 2 Σ_IN w (h(a) − μ) f, h held fixed."""
     inside, outside = shares(weight[:20]), shares(weight[20:])
     layers = penalty.mean.network(a.shape[1]).layers
-    fitted = torch.stack([mlp(parameters, layers, a).squeeze(-1) for parameters in after.parameters])
+    fitted = torch.stack([mlp(parameters, layers, a).squeeze(-1) for parameters in after])
     mean = (fitted[:, 20:] @ outside)[:, None]
     return 2 * (inside * (fitted[:, :20] - mean) * f[:, :20]).sum(-1)
 
@@ -146,7 +146,8 @@ def itd(f, a, weight, penalty, state, after):
     inside, outside = shares(weight[:20]), shares(weight[20:])
     layers = penalty.mean.network(a.shape[1]).layers
     values = []
-    for row, start in zip(f[:, :20], state.parameters, strict=True):
+    starts = penalty.mean.init(a.shape[1], len(f), 0, f.dtype)
+    for row, start in zip(f[:, :20], starts, strict=True):
 
         def loss(phi, prediction):
             return inside @ (mlp(phi, layers, a[:20]).squeeze(-1) - prediction).square()

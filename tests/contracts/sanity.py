@@ -26,8 +26,8 @@ def measure(penalty, rounds, attributes, rows):
     """The value of a penalty in each case, (case,), after so many calls: a trained part has to settle."""
     a, f = draw(rows)
     a = attributes(a)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(TENSORS_OF_32_BITS)
-    state = penalty.init(prepared, len(f), {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS_OF_32_BITS)
+    state = None
     f = f.float()
     for _ in range(rounds):
         step = penalty.step(f, prepared, state)

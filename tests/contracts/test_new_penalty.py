@@ -11,8 +11,7 @@ from fairlevel import FairnessPath, FairRegressor, dpvar
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
-from fairlevel.penalties.protocol import PenaltyStep
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
+from fairlevel.penalties.protocol import Penalty, PenaltyStep, Prepared
 from fairlevel.predictors import Boosting
 from tests.contracts.penalty_cases import CASES, PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
@@ -28,18 +27,18 @@ class CentredAttributes(Prepared):
 
 
 @dataclass(frozen=True)
-class SquaredCovariance(PenaltyDefaults):
+class SquaredCovariance(Penalty):
     """P = Σ_k Cov(f, A_k)²."""
 
     name = "covariance"
 
-    def prepare(self, attributes, rows, settings, seed):
+    def prepare(self, attributes, seed):
         weight = attributes.weight
         return CentredAttributes((attributes.values - weight @ attributes.values) * weight[:, None])
 
     def step(self, prediction, prepared, state):
         covariance = prediction @ prepared.values
-        return PenaltyStep((covariance**2).sum(-1), 2 * covariance @ prepared.values.T, state)
+        return PenaltyStep((covariance**2).sum(-1), 2 * covariance @ prepared.values.T)
 
 
 def dense(f, a, weight, *_):

@@ -4,23 +4,23 @@ from importlib import import_module
 from inspect import isabstract
 from pkgutil import iter_modules
 
+import numpy as np
 import pytest
 
 import fairlevel.conditional_mean
-import fairlevel.losses
 import fairlevel.members
 import fairlevel.networks
 import fairlevel.penalties
 import fairlevel.predictors
 from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.fair_estimator import READ_GAPS
-from fairlevel.losses import LOSSES, Loss
 from fairlevel.members import MEMBERS, members_of
 from fairlevel.networks import penalties as of_networks
 from fairlevel.networks.mlp import MLP
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.torch_module import TorchModule
-from fairlevel.penalties import NAMES, PENALTIES, WITH_NETWORKS, NoPenalty, Penalty, resolve_penalty
+from fairlevel.penalties import NAMES, PENALTIES, WITH_NETWORKS, WITHIN_FACTORS, NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import PREDICTORS, Predictor, resolve_predictor
 
 
@@ -64,11 +64,12 @@ def test_predictors_are_registered():
     assert {value.kind: value for value in members} == {kind: members_of(kind) for kind in MEMBERS if kind != "modules"}
 
 
-def test_losses_are_registered():
-    assert named(fairlevel.losses, ("step", "link")) == set(LOSSES.values())
-    assert all(isinstance(loss(), Loss) for loss in LOSSES.values())
+def test_penalties_that_compare_rows_within_factors_are_named():
+    rows = Attributes(np.random.default_rng(0).standard_normal((20, 1)))
+    found = {name for name, penalty in PENALTIES.items() if penalty().prepare(rows, seed=0).within_factors}
+    assert found == set(WITHIN_FACTORS)
 
 
-@pytest.mark.parametrize("table", [PENALTIES, PREDICTORS, LINEAR_MEANS, LOSSES])
+@pytest.mark.parametrize("table", [PENALTIES, PREDICTORS, LINEAR_MEANS])
 def test_names_are_the_keys(table):
     assert all(entry.name == name for name, entry in table.items())

@@ -204,7 +204,7 @@ def test_groups_of_some_rows_are_split_as_if_the_others_had_never_been():
 
 def test_rows_that_weight_trees_belong_to_no_group_that_grew_them():
     groups = np.random.default_rng(0).integers(0, 30, 200)
-    rows = TrainingRows(X[:200], Y[:200], Attributes(A[:200], groups=groups), rows_in=100)
+    rows = TrainingRows(X[:200], Y[:200], Attributes(A[:200], groups=groups))
     grown, new = split_for_weights(rows, 0)
     assert not set(groups[grown]) & set(groups[new])
     assert sorted([*grown, *new]) == list(range(200))

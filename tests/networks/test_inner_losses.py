@@ -17,7 +17,6 @@ def test_slope_and_curvature_are_derivatives(loss):
     (curvature,) = torch.autograd.grad(slope.sum(), r)
     torch.testing.assert_close(loss.slope(r).detach(), slope.detach(), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(loss.curvature(r).detach(), curvature, rtol=1e-9, atol=1e-12)
-    assert float(curvature.max()) <= loss.largest_curvature * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("loss", RHO, ids=lambda loss: type(loss).__name__)

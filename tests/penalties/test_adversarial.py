@@ -6,15 +6,12 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import TorchBackend
 from fairlevel.networks.penalties import Adversarial
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from tests.drawn_rows import TENSORS
 
 
 def settled(penalty, f, a, rounds):
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0).to(
-        TorchBackend("cpu", f.dtype)
-    )
-    state = penalty.init(prepared, len(f), {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TorchBackend("cpu", f.dtype))
+    state = None
     for _ in range(rounds):
         step = penalty.step(f, prepared, state)
         state = step.state
@@ -50,9 +47,9 @@ def test_a_beaten_critic_is_left_alone_and_the_value_is_a_share():
 def test_steps_leave_the_old_state_as_it_was():
     a = np.random.default_rng(0).standard_normal((50, 2))
     penalty = Adversarial()
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    state = penalty.init(prepared, 1, {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
     f = torch.from_numpy(a[:, :1].T)
+    state = penalty.step(f, prepared, None).state
     first, second = (penalty.step(f, prepared, state) for _ in range(2))
     assert torch.equal(first.gradient, second.gradient)
 

@@ -12,8 +12,8 @@ from fairlevel.networks.mlp import MLP
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.predictors import Configurations
-from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
+from tests.trained import train
 
 STEPS, ROWS, INNER_STEPS, UNROLLED, RATE, INNER_RATE, SEED = 30, 80, 10, 5, 0.05, 0.1, 3
 
@@ -91,8 +91,8 @@ def test_thirty_steps_are_those_of_the_paper(mode, weight, monkeypatch):
     penalty = FBO(INNER_STEPS, INNER_RATE) if mode == "fbo" else ITD(INNER_STEPS, INNER_RATE, steps=UNROLLED)
     x, y, a = drawn()
     trained = train(
-        AllRows(TrainingRows(x, y, Attributes(a), rows_in=ROWS // 2)),
-        Configurations.of([weight], RATE * float(penalty.curvature(np.asarray(weight)))),  # the engine divides by it
+        AllRows(TrainingRows(x, y, Attributes(a))),
+        Configurations.of([weight], RATE * (1 + weight)),  # the engine divides by it
         predictor=MLP(),
         penalty=penalty,
         optimizer=GradientDescent(RATE, STEPS),

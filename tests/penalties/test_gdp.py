@@ -8,14 +8,13 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GDP
-from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.penalties.gdp import AuthorsNodes, AuthorsScale
 from tests.drawn_rows import TENSORS
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0).to(TENSORS)
-    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    return penalty.step(f, prepared, None)
 
 
 def test_gaussian_slope():
@@ -65,18 +64,17 @@ def test_values_and_slopes_are_those_of_the_definition(attributes):
     rows = 2500  # more than one block
     a, weight = random.standard_normal((rows, attributes)), random.uniform(0.5, 1.5, rows)
     weight /= weight.sum()
-    multiples = torch.tensor([0.3, 1.0, 0.3])
     f = torch.from_numpy(random.standard_normal((3, rows)) + a[:, 0]).requires_grad_()
-    plan = ALL_TRAINING_ROWS.assign(0, rows)
-    prepared = GDP().prepare(Attributes(a, row_weight=weight), plan, {"bandwidth": multiples}, 0).to(TENSORS)
-    with torch.no_grad():
-        found = GDP().step(f, prepared, GDP().init(prepared, 3, {"bandwidth": multiples}))
-    for config, multiple in enumerate(multiples.tolist()):
+    for multiple in (0.3, 1.0):
+        penalty = GDP(multiple)
+        prepared = penalty.prepare(Attributes(a, row_weight=weight), seed=0).to(TENSORS)
+        with torch.no_grad():
+            found = penalty.step(f, prepared, None)
         level, density = by_definition(f, a, multiple, weight)
-        value = (level @ f[config] - torch.from_numpy(weight) @ f[config]).abs() @ density
-        (slope,) = torch.autograd.grad(value, f)
-        torch.testing.assert_close(found.value[config], value, rtol=1e-7, atol=0)
-        torch.testing.assert_close(found.gradient[config], slope[config], rtol=1e-6, atol=1e-10)
+        values = (f @ level.T - (f @ torch.from_numpy(weight))[:, None]).abs() @ density
+        (slope,) = torch.autograd.grad(values.sum(), f)
+        torch.testing.assert_close(found.value, values.detach(), rtol=1e-7, atol=0)
+        torch.testing.assert_close(found.gradient, slope, rtol=1e-6, atol=1e-10)
 
 
 def test_never_above_the_root_of_the_smoothed_variance():

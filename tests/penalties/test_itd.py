@@ -9,11 +9,9 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.network import Network
-from fairlevel.networks.penalties import FBO, ITD
-from fairlevel.networks.penalties.trained_mean import Warm
+from fairlevel.networks.penalties import ALL_TRAINING_ROWS, FBO, ITD
 from fairlevel.penalties import ClosedFBO
 from fairlevel.penalties.inner_losses import Huber, Pinball
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from tests.drawn_rows import TENSORS, TENSORS_OF_32_BITS, gaussian
 
 ROWS, RATE = 50, 0.2
@@ -28,12 +26,12 @@ def setting(steps, start):
     hessian = 2 * phi_matrix.T @ phi_matrix / ROWS
     optimum = torch.linalg.solve(hessian, 2 * phi_matrix.T @ f.T / ROWS).T
     theta = optimum if start == "optimum" else torch.zeros_like(optimum)
-    penalty = ITD(steps=steps, inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0).to(TENSORS)
+    penalty = ITD(steps=steps, inner_steps=0, inner_learning_rate=RATE, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
     network = penalty.mean.network(3)
     parameters = torch.zeros(2, network.size, dtype=torch.float64)
     parameters[:, network.layers[0].weight], parameters[:, network.layers[0].bias] = theta[:, :3], theta[:, 3:]
-    step = penalty.step(f, prepared, Warm(parameters, torch.full((2,), RATE, dtype=torch.float64)))
+    step = penalty.step(f, prepared, parameters)
     return f, phi_matrix, hessian, optimum, step
 
 
@@ -72,24 +70,22 @@ def test_many_steps_give_the_exact_gradient(start):
 def test_gradient_is_the_derivative_of_the_unrolled_variance(loss):
     f, a = gaussian(24, 2, 2)
     a = (a - a.mean(0)) / a.std(0)
-    penalty = ITD(steps=4, inner_steps=0, loss=loss, mean=MLPMean(hidden=(5,)), rows=IN_OUT)
-    prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0).to(TENSORS)
-    state = penalty.init(prepared, 2, {})
-    gradient = penalty.step(f, prepared, state).gradient
+    penalty = ITD(steps=4, inner_steps=0, loss=loss, mean=MLPMean(hidden=(5,)))
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    gradient = penalty.step(f, prepared, None).gradient
     assert not gradient[:, 12:].any()
     for row in range(12):
         shift = torch.zeros_like(f)
         shift[:, row] = 1e-5
-        up, down = (penalty.step(f + sign * shift, prepared, state).value for sign in (1, -1))
+        up, down = (penalty.step(f + sign * shift, prepared, None).value for sign in (1, -1))
         torch.testing.assert_close(gradient[:, row], (up - down) / 2e-5, rtol=1e-6, atol=1e-9)
 
 
 def test_warm_steps_come_first_and_are_not_differentiated():
     f, a = gaussian(24, 2, 1)
-    rows = IN_OUT.assign(12, 24)
     warm, cold = ITD(steps=2, inner_steps=5), ITD(steps=2, inner_steps=0)
-    prepared = warm.prepare(Attributes((a - a.mean(0)) / a.std(0)), rows, {}, seed=0).to(TENSORS)
-    first = warm.step(f, prepared, warm.init(prepared, 1, {}))
+    prepared = warm.prepare(Attributes((a - a.mean(0)) / a.std(0)), seed=0).to(TENSORS)
+    first = warm.step(f, prepared, None)
     again = cold.step(f, prepared, first.state)  # the state is φ after the warm steps
     torch.testing.assert_close(first.gradient, again.gradient, rtol=1e-12, atol=1e-14)
 
@@ -102,9 +98,9 @@ def test_cost_is_linear_in_the_unrolled_steps(monkeypatch):
     counts = {}
     for steps in (1, 5, 20):
         penalty = ITD(steps=steps, inner_steps=10)
-        prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0).to(TENSORS)
+        prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
         passes.clear()
-        penalty.step(f, prepared, penalty.init(prepared, 1, {}))
+        penalty.step(f, prepared, None)
         counts[steps] = len(passes)
     assert counts == {1: 2, 5: 6, 20: 21}  # K + one evaluation on OUT; the M warm steps are not differentiated
 
@@ -135,10 +131,10 @@ def test_numbers_of_32_bits_give_the_same():
     a = random.standard_normal((300, 4))
     f = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(300)]))
     penalty = ITD(steps=3, inner_steps=4, inner_learning_rate=0.2)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(TENSORS)
-    exact = penalty.step(f, prepared, penalty.init(prepared, 2, {}))  # float64 goes by autograd
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    exact = penalty.step(f, prepared, None)  # float64 goes by autograd
     single = prepared.to(TENSORS_OF_32_BITS)
-    found = penalty.step(f.float(), single, penalty.init(single, 2, {}))
+    found = penalty.step(f.float(), single, None)
     torch.testing.assert_close(found.value.double(), exact.value, rtol=1e-4, atol=0)
     scale = float(exact.gradient.abs().max())
     torch.testing.assert_close(found.gradient.double(), exact.gradient, rtol=0, atol=1e-4 * scale)

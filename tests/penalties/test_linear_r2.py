@@ -6,15 +6,12 @@ from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import ClosedFBO, LinearR2
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from tests.drawn_rows import TENSORS, gaussian
-
-ROWS = ALL_TRAINING_ROWS.assign(0, 200)
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0).to(TENSORS)
-    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    return penalty.step(f, prepared, None)
 
 
 def test_tends_to_the_population_share():

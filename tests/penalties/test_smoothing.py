@@ -7,7 +7,6 @@ from fairlevel import ClosedFBO, GroupMean, RandomFeaturesMean, SplineMean
 from fairlevel.arrays import NumPyBackend
 from fairlevel.conditional_mean import smoother as module
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from fairlevel.penalties.smoothing import PenaltySmoother
 from tests.conditional_mean.dense import Design, left_out
 
@@ -19,40 +18,40 @@ CASES = {
     "levels": (GroupMean(), Attributes(A[:, 2:], row_weight=WEIGHT)),
     "within a factor": (RandomFeaturesMean(features=30), Attributes(A[:, :1], A[:, 1:2], WEIGHT)),
 }
-RIDGES = np.array([0.02, 0.3])
+RIDGES = (0.02, 0.3)
 
 
+@pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("name", CASES)
-def test_means_are_those_of_the_smoother(name):
+def test_means_are_those_of_the_smoother(name, ridge):
     mean, rows = CASES[name]
     smoother = mean.prepare(rows)
-    found = PenaltySmoother.of(smoother)
-    np.testing.assert_allclose(found.apply(F, RIDGES), smoother.apply(F, RIDGES), atol=1e-10)
-    np.testing.assert_allclose(found.shrinkage(RIDGES), smoother.shrinkage(RIDGES), rtol=1e-12)
+    found = PenaltySmoother.of(smoother, ridge)
+    np.testing.assert_allclose(found.apply(F), smoother.apply(F, ridge), atol=1e-10)
     np.testing.assert_allclose(found.beyond_nuisance(F), smoother.beyond_nuisance(F), atol=1e-12)
-    single = found.to(NumPyBackend()).apply(F.astype(np.float32), RIDGES.astype(np.float32))
+    single = found.to(NumPyBackend()).apply(F.astype(np.float32))
     assert single.dtype == np.float32
-    np.testing.assert_allclose(single, smoother.apply(F, RIDGES), atol=1e-4)
+    np.testing.assert_allclose(single, smoother.apply(F, ridge), atol=1e-4)
 
 
+@pytest.mark.parametrize("ridge", RIDGES)
 @pytest.mark.parametrize("name", CASES)
-def test_held_out_covariance_is_that_of_refits(name):
+def test_held_out_covariance_is_that_of_refits(name, ridge):
     mean, rows = CASES[name]
-    found = PenaltySmoother.of(mean.prepare(rows)).leave_out_covariance(F, RIDGES)
+    found = PenaltySmoother.of(mean.prepare(rows), ridge).leave_out_covariance(F)
     design = Design.of(mean, rows)
     onto = design.unpenalised_nuisance.smoother(rows.weight, 0.0)
-    for f, ridge, value in zip(F, RIDGES.tolist(), found.tolist(), strict=True):
+    for f, value in zip(F, found.tolist(), strict=True):
         centred, alone = f - onto @ f, left_out(design, rows.weight, ridge, f, np.arange(150))
         assert value == pytest.approx(rows.weight @ (centred * (centred - alone)), rel=1e-6)
 
 
 def test_held_out_covariance_is_centred_at_zero_without_disparity():
     a, f = RANDOM.standard_normal((150, 3)), RANDOM.standard_normal((4000, 150))
-    smoother = PenaltySmoother.of(RandomFeaturesMean().prepare(Attributes(a)))
-    ridge = np.full(4000, 0.05)
-    values = smoother.leave_out_covariance(f, ridge)
+    smoother = PenaltySmoother.of(RandomFeaturesMean().prepare(Attributes(a)), 0.05)
+    values = smoother.leave_out_covariance(f)
     assert float(values.mean()) == pytest.approx(0, abs=4 * float(values.std()) / 4000**0.5 + 1 / 150)
-    fitted = smoother.apply(f, ridge)
+    fitted = smoother.apply(f)
     assert float(((fitted - fitted.mean(axis=1, keepdims=True)) * f).mean()) > 0.02  # what it corrects
 
 
@@ -64,8 +63,8 @@ def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
         monkeypatch.setattr(module, "MANY_ROWS", many)
         rows = Attributes(a, row_weight=weight)
         penalty = ClosedFBO().tuned(rows, target, 0)
-        prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(NumPyBackend())
-        steps.append((penalty.ridge, *penalty.step(prediction, prepared, penalty.init(prepared, 1, {}))[:2]))
+        prepared = penalty.prepare(rows, seed=0).to(NumPyBackend())
+        steps.append((penalty.ridge, *penalty.step(prediction, prepared, None)[:2]))
     (ridge, value, gradient), (other_ridge, other_value, other_gradient) = steps
     assert ridge == other_ridge
     np.testing.assert_allclose(value, other_value, rtol=1e-4, atol=0)

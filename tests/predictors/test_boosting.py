@@ -23,10 +23,10 @@ from fairlevel.losses import Logistic
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import NAMES, ClosedFBO, NoPenalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Configurations
-from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
 from tests.few_trees import auto_of_few_trees
+from tests.trained import train
 
 SMALL = Boosting(rounds=12, rows_in_leaf=5)
 CRITICS = {"fbo", "itd", "adversarial", "adversarial_plain"}  # their penalty moves with the predictions
@@ -35,7 +35,7 @@ CRITICS = {"fbo", "itd", "adversarial", "adversarial_plain"}  # their penalty mo
 def samples(rows=300, seed=0, attributes=as_they_are):
     drawn = SyntheticDesign(attributes=3).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
+    return TrainingRows(x, y, Attributes(attributes(a)))
 
 
 @cache
@@ -85,7 +85,7 @@ def test_the_objective_never_rises(penalty, weight):
 
 def test_the_objective_of_probabilities_never_rises():
     rows = samples()
-    rows = TrainingRows(rows.x, (rows.y > 0).astype(float), rows.attributes, rows.rows_in)
+    rows = TrainingRows(rows.x, (rows.y > 0).astype(float), rows.attributes)
     for weight in (0.0, 1.0, 100.0):
         found = train(
             AllRows(rows),
@@ -109,8 +109,8 @@ def test_the_step_is_the_minimum_along_the_tree():
     )
     f = one.members.predict(rows.x)
     direction = two.members.predict(rows.x) - f  # already scaled by its best step
-    prepared = penalty.prepare(rows.attributes, penalty.rows.assign(0, len(rows)), {}, 0)
-    state = penalty.init(prepared, 1, {})
+    prepared = penalty.prepare(rows.attributes, seed=0)
+    state = None
 
     def objective(step):
         value = float(penalty.step(f + step * direction, prepared, state).value[0])

@@ -11,7 +11,6 @@ from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.networks.torch_module import TorchModule
 from fairlevel.predictors import PREDICTORS, Boosting, Configurations
-from fairlevel.predictors.protocol import Move
 
 ROWS, FEATURES = 40, 4
 CPU = "cpu"
@@ -48,21 +47,20 @@ def numbers(predictions):
 
 
 class Around:
-    """The surroundings of a squared error without a penalty, whose minimum is always one full step away."""
+    """The surroundings of a squared error whose minimum is always one full step away."""
 
-    def __init__(self, factory, configs):
-        self.configs, self.row_count, self.array = configs, float(ROWS), factory.backend.array
+    def __init__(self, factory, configs, bound=1.0):
+        self.configs, self.row_count, self.array, self.largest = configs, float(ROWS), factory.backend.array, bound
 
-    def row_curvature(self):
+    def of_rows(self):
         return self.array(np.full((self.configs, ROWS), 2 / ROWS))
 
-    def step_along(self, direction, rate, beside=None):
-        return Move(self.array(np.full(self.configs, rate)))
+    def step_along(self, direction, rate, slope=0.0, bend=0.0):
+        return self.array(np.full(self.configs, rate))
 
     @property
-    def ones(self):
-        """The curvature that no penalty raises."""
-        return self.array(np.ones(self.configs))
+    def bound(self):
+        return self.array(np.full(self.configs, self.largest))
 
 
 def learner(factory, x, configs=3, optimizer=PLAIN):
@@ -84,10 +82,10 @@ def test_following_the_gradient_of_a_loss_lowers_it(case):
     _, factory, x = case
     own, inputs, around = learner(factory, x)
     target = around.array(x[:, 0] - x[:, 1])
-    before = ((own.evaluate(inputs) - target) ** 2).mean(1)
+    before = ((own.predict(inputs) - target) ** 2).mean(1)
     for _ in range(60):
-        own.follow(2 * (own.predictions(inputs) - target) / ROWS, around.ones, around)
-    after = ((own.evaluate(inputs) - target) ** 2).mean(1)
+        own.follow(2 * (own.forward(inputs) - target) / ROWS, around)
+    after = ((own.predict(inputs) - target) ** 2).mean(1)
     assert (after < 0.5 * before).all()
     np.testing.assert_allclose(after, np.full(len(after), after[0]), rtol=1e-4, atol=1e-6)  # equal ones stay equal
 
@@ -102,18 +100,18 @@ def test_one_step_is_a_step_against_the_pullback(case):
     own, inputs, around = learner(factory, x, 1, GradientDescent(rate, steps=1))
     gradient = torch.randn(1, ROWS, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        before = own.predictions(inputs)
-        own.follow(gradient, torch.ones(1), around)
-        moved = (own.predictions(inputs) - before) / rate
+        before = own.forward(inputs)
+        own.follow(gradient, around)
+        moved = (own.forward(inputs) - before) / rate
     fall = float((gradient * moved).sum())
     assert fall < 0  # −‖Jᵀg‖²
-    own.follow(torch.zeros(1, ROWS), torch.ones(1), around)
-    torch.testing.assert_close(own.predictions(inputs), before + rate * moved)  # a zero gradient moves nothing
-    halved, _, around = learner(factory, x, 1, GradientDescent(rate, steps=1))
+    own.follow(torch.zeros(1, ROWS), around)
+    torch.testing.assert_close(own.forward(inputs), before + rate * moved)  # a zero gradient moves nothing
+    halved, _, _ = learner(factory, x, 1, GradientDescent(rate, steps=1))
     with torch.no_grad():
-        start = halved.predictions(inputs)
-        halved.follow(gradient, torch.full((1,), 2.0), around)
-        other = (halved.predictions(inputs) - start) / rate
+        start = halved.forward(inputs)
+        halved.follow(gradient, Around(factory, 1, 2.0))
+        other = (halved.forward(inputs) - start) / rate
     torch.testing.assert_close(other, moved / 2, rtol=0.05, atol=0.05 * float(moved.abs().max()))
 
 
@@ -121,15 +119,15 @@ def test_snapshots_are_kept_by_configuration(case):
     _, factory, x = case
     own, inputs, around = learner(factory, x, 2, Adam(0.05, steps=20))
     gradient = around.array(np.repeat(x[:, :1].T, around.configs, axis=0))
-    start = numbers(own.evaluate(inputs))
-    own.predictions(inputs)
-    own.follow(gradient, around.ones, around)
-    first = numbers(own.evaluate(inputs))
+    start = numbers(own.predict(inputs))
+    own.forward(inputs)
+    own.follow(gradient, around)
+    first = numbers(own.predict(inputs))
     own.snapshot(np.array([True, False][: around.configs]))
-    own.predictions(inputs)
-    own.follow(gradient, around.ones, around)
+    own.forward(inputs)
+    own.follow(gradient, around)
     own.restore()
-    restored = numbers(own.evaluate(inputs))
+    restored = numbers(own.predict(inputs))
     np.testing.assert_allclose(restored[0], first[0], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(restored[1:], start[1:], rtol=1e-5, atol=1e-6)
     assert not np.allclose(first, start)
@@ -140,7 +138,7 @@ def test_training_changes_what_a_linear_head_reads_unless_it_is_fixed(case):
     name, factory, x = case
     own, inputs, around = learner(factory, x)
     before = own.model().features(x)
-    own.follow(own.predictions(inputs) + around.array(x[:, 0]), around.ones, around)
+    own.follow(own.forward(inputs) + around.array(x[:, 0]), around)
     after = own.model().features(x)
     assert np.array_equal(before, after) == CASES[name].fixed_features
 
@@ -150,13 +148,13 @@ def test_members_predict_what_the_learner_predicted(case):
     own, inputs, around = learner(factory, x)
     for weight in (1.0, 2.0):
         scale = around.array(np.array([0.0, 1.0, weight])[: around.configs, None])
-        gradient = scale * own.predictions(inputs) / ROWS + around.array(x[:, :1].T) / ROWS
-        own.follow(gradient, around.ones, around)
+        gradient = scale * own.forward(inputs) / ROWS + around.array(x[:, :1].T) / ROWS
+        own.follow(gradient, around)
     members = own.model()
     count = around.configs
     assert len(members) == count
     found = members.predict(x)
-    np.testing.assert_allclose(found, numbers(own.evaluate(inputs)), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found, numbers(own.predict(inputs)), rtol=1e-3, atol=1e-4)
     exact = {"rtol": 1e-12, "atol": 1e-14}  # products of several matrices round otherwise than those of one
     last = np.array([count - 1])
     np.testing.assert_allclose(members.take(last).predict(x), found[last], **exact)

@@ -60,9 +60,7 @@ def parts_of(x, y, a, seed):
     both = np.concatenate(index[:2])
     scalers = [Scaler.fit(each[both], clip=clip) for each, clip in ((x, 5.0), (y, np.inf), (a, 5.0))]
     scale = [scaler.transform for scaler in scalers]
-    return [
-        TrainingRows(scale[0](x[i]), scale[1](y[i]), Attributes(scale[2](a[i])), rows_in=len(i) // 2) for i in index
-    ], scalers
+    return [TrainingRows(scale[0](x[i]), scale[1](y[i]), Attributes(scale[2](a[i]))) for i in index], scalers
 
 
 def judged(candidates, rows, combiner, seed=0):

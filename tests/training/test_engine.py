@@ -9,19 +9,18 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
-from fairlevel.networks.backend import resolve_device
+from fairlevel.networks.backend import TorchBackend, resolve_device
 from fairlevel.networks.mlp import MLP
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import GDP, NAMES, ClosedFBO, LinearR2, NoPenalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Configurations, Linear, RandomFeatures
-from fairlevel.predictors.linear import LEAST_RIDGE
-from fairlevel.predictors.ridge import leave_one_out_ridge
-from fairlevel.training.engine import train
+from fairlevel.predictors.linear import LEAST_RIDGE, leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
-from tests.drawn_rows import TENSORS_OF_32_BITS
+from tests.drawn_rows import TENSORS
+from tests.trained import train
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
 ROUNDING = 0.01  # of the step size, after two steps
@@ -31,7 +30,7 @@ OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
 def samples(rows=151, seed=0, attributes=as_they_are):
     drawn = SyntheticDesign(attributes=4).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
+    return TrainingRows(x, y, Attributes(attributes(a)))
 
 
 @cache
@@ -86,8 +85,8 @@ def test_a_linear_model_is_the_dense_optimum():
     z = members.input_map(rows.x)
     assert abs(z.mean(axis=0)).max() < 1e-12
     ridge = leave_one_out_ridge(z, rows.y, np.full(300, 1 / 300), LEAST_RIDGE) * (z**2).mean()
-    smoother = penalty.prepare(rows.attributes, penalty.rows.assign(150, 300), {}, seed=0)
-    S = smoother.functions * smoother.shrinkage(np.array([penalty.ridge]))[0] @ smoother.functions.T / 300**2
+    smoother = penalty.prepare(rows.attributes, seed=0)
+    S = smoother.functions * smoother.shrinkage @ smoother.functions.T / 300**2
     for weight, prediction in zip(weights, members.predict(rows.x), strict=True):
         left = z.T @ z / 300 + weight * z.T @ S @ z + ridge * np.eye(z.shape[1])
         dense = rows.y.mean() + z @ np.linalg.solve(left, z.T @ (rows.y - rows.y.mean()) / 300)
@@ -110,8 +109,9 @@ def test_objective_falls_and_the_trace_ends_with_the_outcome():
     assert set(trained.status) == {Status.FINISHED}
 
 
-def test_engine_matches_a_plain_torch_loop():
-    """One configuration of closed-form FBO against nn.Module, autograd and torch.optim."""
+def test_engine_matches_a_plain_torch_loop(monkeypatch):
+    """One configuration of closed-form FBO against nn.Module, autograd and torch.optim, in float64."""
+    monkeypatch.setattr(TorchBackend.__init__, "__defaults__", (torch.float64,))
     data = samples(120)
     penalty = ClosedFBO()
     optimizer = Adam(0.01, steps=15, final_fraction=1.0)
@@ -122,23 +122,25 @@ def test_engine_matches_a_plain_torch_loop():
     row = network.init(4)
     module = torch.nn.Sequential(
         torch.nn.Linear(10, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
-    )
+    ).double()
     with torch.no_grad():
         for layer, linear in zip(network.layers, module[::2], strict=True):
             linear.weight.copy_(row[layer.weight].reshape(layer.shape).T)
             linear.bias.copy_(row[layer.bias])
-    smoother = penalty.prepare(data.attributes, penalty.rows.assign(60, 120), {}, seed=4).to(TENSORS_OF_32_BITS)
-    x, y = torch.from_numpy(data.x).float(), torch.from_numpy(data.y).float()
+    smoother = penalty.prepare(data.attributes, seed=4).to(TENSORS)
+    x, y = torch.from_numpy(data.x), torch.from_numpy(data.y)
+    start = module(x)[:, 0].detach()
     peer = torch.optim.Adam(module.parameters(), lr=0.01)
     for _ in range(15):
         f = module(x)[:, 0]
-        h = smoother.apply(f[None], torch.tensor([penalty.ridge]))[0]
+        h = smoother.apply(f[None])[0]
         loss = ((f - y).square().mean() + 2.0 * ((h - h.mean()) * f).mean()) / 3.0
         peer.zero_grad()
         loss.backward()
         peer.step()
     ours = network.forward(torch.from_numpy(trained.members.parameters), x)[0][0]
-    torch.testing.assert_close(ours, module(x)[:, 0].detach(), rtol=2e-3, atol=2e-3)
+    torch.testing.assert_close(ours, module(x)[:, 0].detach(), rtol=0, atol=1e-9)
+    assert (ours - start).std() > 0.1
 
 
 def test_early_stopping_returns_the_best_parameters_it_saw():

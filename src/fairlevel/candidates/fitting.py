@@ -51,10 +51,9 @@ class Scaling:
         factors = None if table.factors is None else LegitimateFactors.of(table.factors, of_attributes)
         return cls(x, Scaler.fit(table.y, weight), attributes, factors)
 
-    def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
-        """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
-        conditional mean on them and carry accuracy on the others (OUT). All candidates that train on them share what is
-        computed from the attributes.
+    def rows(self, table: Table, index: Index) -> TrainingRows:
+        """Some rows of a table, features as given. All candidates that train on them share what is computed from the
+        attributes.
         """
         attributes = None
         weights = (table.row_weight, table.attribute_weight)
@@ -67,7 +66,7 @@ class Scaling:
             groups = table.splits.groups
             attributes = replace(attributes, groups=None if groups is None else groups[index])
             attributes = with_learnt(attributes, table.y[index], LEARNT_WITH)
-        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
+        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, weight)
 
 
 def attributes_of(table: Table) -> Attributes:
@@ -118,8 +117,8 @@ class ScaledTable:
         return cls(encoded, encoding, Scaling.of(encoded))
 
     def rows(self, training: Index, held_out: Index | None = None) -> CandidateRows:
-        """Rows to train on, of which the first half are IN, and held-out rows, if any."""
-        rows = self.scaling.rows(self.table, training, rows_in=len(training) // 2)
+        """Rows to train on, and held-out rows, if any."""
+        rows = self.scaling.rows(self.table, training)
         return CandidateRows(
             AllRows(rows, x_scaler=self.scaling.x),
             None if held_out is None else self.scaling.rows(self.table, held_out),

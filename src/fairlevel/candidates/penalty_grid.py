@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from typing import NamedTuple
@@ -15,10 +15,11 @@ from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.links import LogisticLink
 from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
-from fairlevel.training.engine import train
+from fairlevel.training.engine import Trainer
 from fairlevel.training.outcome import Trained
 
 
@@ -34,11 +35,10 @@ WEIGHTS = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0, 400.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration apart from the penalty weight: the penalty, the outer step size, numbers of the penalty."""
+    """One configuration apart from the penalty weight: the penalty and the outer step size."""
 
     penalty: Penalty = ClosedFBO()
     learning_rate: float = PLAIN_RATE
-    numbers: dict[str, float] = field(default_factory=dict)
 
     def rate(self, weight: float) -> float:
         """The step size at weight 0; training divides it by the curvature that the weight brings."""
@@ -50,7 +50,7 @@ class PlainSteps(Setting):
     """The same step size at every weight, as the paper prints it for FBO and ITD; large weights diverge."""
 
     def rate(self, weight: float) -> float:
-        return self.learning_rate * float(self.penalty.curvature(np.asarray(weight)))
+        return self.learning_rate * (1 + weight)
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,6 @@ class PenaltyGrid:
                 f"settings={self.settings!r} was given; a tuple of Setting objects is needed, or "
                 "PenaltyGrid.over(penalty, weights) for one penalty."
             )
-        for one in self.settings:
-            if any(other.penalty == one.penalty and set(other.numbers) != set(one.numbers) for other in self.settings):
-                raise InvalidInput(
-                    f"Settings of {one.penalty.name} name different numbers; all must name the same ones, such "
-                    "as ridge."
-                )
 
     @classmethod
     def over(cls, penalty: Penalty, weights: Sequence[float] = WEIGHTS) -> PenaltyGrid:
@@ -115,23 +109,13 @@ class PenaltyGrid:
         settings = [self.settings[pair.setting] for pair in group]
         rates = np.array([setting.rate(pair.weight) for setting, pair in zip(settings, group, strict=True)])
         rates *= setup.rate_scale
-        numbers = {name: np.array([setting.numbers[name] for setting in settings]) for name in settings[0].numbers}
-        penalty, known = settings[0].penalty, rows.training.has_attributes
-        penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
+        known = rows.training.has_attributes
+        penalty = rows.training.tuned(settings[0].penalty, setup.seed) if known else NoPenalty()
         keys = [CandidateKey(penalty.name, float(pair.weight), pair.setting) for pair in group]
         steps = None if rows.steps is None else np.array([rows.steps[key] for key in keys])
-        trained = train(
-            rows.training,
-            replace(Configurations.of([pair.weight for pair in group], rates, **numbers), steps=steps),
-            predictor=setup.predictor,
-            penalty=penalty,
-            optimizer=setup.optimizer,
-            loss=setup.loss,
-            held_out=rows.held_out,
-            seed=setup.seed,
-            device=setup.device,
-            progress=lambda done, total: report(done / total),
-        )
+        trainer = Trainer(setup.predictor, penalty, setup.optimizer, setup.loss, setup.seed, setup.device)
+        grid = replace(Configurations.of([pair.weight for pair in group], rates), steps=steps)
+        trained = trainer.train(rows.training, grid, rows.held_out, lambda done, total: report(done / total))
         return _candidates(trained, keys, rates, setup)
 
 
@@ -145,8 +129,8 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         loss=trained.loss.astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
-    members, link = trained.members.take(usable), setup.loss.link_function
-    group = members if link is None else LinkedMembers(members, link)
+    members, link = trained.members.take(usable), setup.loss.link
+    group = LinkedMembers(members, link) if isinstance(link, LogisticLink) else members
     histories = tuple(_history(trained, config, setup.loss.figure) for config in range(len(keys)))
     return CandidateSet(table, (group,), np.eye(len(usable)), histories)
 

@@ -12,7 +12,6 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.predictors import Predictor
-from fairlevel.predictors.protocol import Choosable
 from fairlevel.training.rows import AllRows, TrainingRows
 
 PLAIN_RATE = 0.1
@@ -49,8 +48,6 @@ class TrainingSetup:
 
     def choices(self) -> list[TrainingSetup]:
         """This setup with each predictor that held-out rows may choose, the usual one first."""
-        if not isinstance(self.predictor, Choosable):
-            return [self]
         return [replace(self, predictor=predictor) for predictor in self.predictor.choices()]
 
 

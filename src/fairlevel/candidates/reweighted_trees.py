@@ -43,7 +43,7 @@ class ReweightedTrees:
         known = training.rows
         grown_on, new = split_for_weights(known, setup.seed)
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
-        grown = replace(rows, training=replace(training, rows=known.take(grown_on), plan=None), steps=steps)
+        grown = replace(rows, training=replace(training, rows=known.take(grown_on)), steps=steps)
         own = replace(setup, predictor=for_columns(self.predictor, rows.categorical))
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
         return self._corrected(plain, known.take(new), setup.seed)

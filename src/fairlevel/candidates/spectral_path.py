@@ -28,7 +28,7 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
-from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.predictors.linear import leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import TrainingRows
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
-from fairlevel.threads import forked
 from fairlevel.members.protocol import Device, Written
 from fairlevel.onnx_graph import OnnxGraph, OnnxValue
+from fairlevel.threads import forked
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import add_trees
 

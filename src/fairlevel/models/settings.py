@@ -20,8 +20,7 @@ from fairlevel.extras import has_networks, networks
 
 _HOMES = (
     "penalties",
-    "penalties.protocol",
-    "penalties.gdp_nodes",
+    "penalties.gdp",
     "penalties.inner_losses",
     "conditional_mean",
     "predictors",
@@ -116,7 +115,9 @@ def from_plain(value: Any, module: Any = None) -> Any:
     kind, as_written = _known_class(value["class"]), NotAtHand(str(value["class"]), dict(value["settings"]))
     if kind is None:
         return as_written
+    taken = {field.name for field in fields(kind)} if is_dataclass(kind) else value["settings"].keys()
+    settings = value["settings"].items()  # earlier versions wrote more
     try:
-        return kind(**{name: from_plain(entry, module) for name, entry in value["settings"].items()})
-    except (TypeError, ValueError):  # settings that this version has no longer
+        return kind(**{name: from_plain(entry, module) for name, entry in settings if name in taken})
+    except (TypeError, ValueError):  # values that this version does not take
         return as_written

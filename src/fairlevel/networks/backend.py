@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Self, TypeVar
 
@@ -14,29 +14,24 @@ from fairlevel.arrays import Array, Backend, RepeatedStep, Step, StepResult, on_
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.cuda_graph import RecordedStep
 from fairlevel.networks.memory import keep_freed_memory_if_asked
-from fairlevel.penalties.protocol import Along, PenaltyStep
-from fairlevel.penalties.toolkit import Prepared
+from fairlevel.penalties.protocol import PenaltyStep, Prepared
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class TorchBackend:
-    """Tensors in 32 bits on a device. On a GPU a step is recorded once as a CUDA graph, where that is possible."""
+    """Tensors in 32 bits on a device. On a GPU a step is recorded once as a CUDA graph, unless ``records`` is False."""
 
-    def __init__(self, device: torch.device | str, dtype: torch.dtype = torch.float32) -> None:
-        self.device, self.dtype = torch.device(device), dtype
+    def __init__(self, device: torch.device | str, dtype: torch.dtype = torch.float32, *, records: bool = True) -> None:
+        self.device, self.dtype, self._records = torch.device(device), dtype, records
         if self.device.type == "cpu":
             keep_freed_memory_if_asked()
 
     def array(self, values: Array | Tensor) -> Tensor:
         return torch.as_tensor(values).to(self.device, self.dtype)
 
-    def repeated(
-        self, step: Step, state: Any, rows: Any, changing: Sequence[Tensor] | None
-    ) -> Callable[[], StepResult]:
-        if self.device.type == "cuda" and changing is not None:
-            return RecordedStep(step, state, rows, changing)
-        return RepeatedStep(step, state, rows)
+    def repeated(self, step: Step) -> Callable[[], StepResult]:
+        return RecordedStep(step) if self.device.type == "cuda" and self._records else RepeatedStep(step)
 
 
 def resolve_device(device: str) -> torch.device:
@@ -66,12 +61,9 @@ def on_tensors(method: Method) -> Method:
     def converted(self: Any, first: Any, *others: Any) -> Any:
         if isinstance(first, Tensor):
             return method(self, first, *others)
-        tensors = (torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in others)
-        result = method(self, torch.from_numpy(np.ascontiguousarray(first)), *tensors)
+        result = method(self, torch.from_numpy(np.ascontiguousarray(first)), *others)
         if isinstance(result, PenaltyStep):
-            return PenaltyStep(result.value.numpy(), result.gradient.numpy(), result.state)
-        if isinstance(result, Along):
-            return Along(result.curvature.numpy(), result.products)
+            return result._replace(value=result.value.numpy(), gradient=result.gradient.numpy())
         return result.numpy()
 
     return converted  # type: ignore[return-value]

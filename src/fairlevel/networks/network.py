@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.members.layout import Layer, Layout, aligned
-from fairlevel.networks.blocks import row_blocks
 from fairlevel.networks.on_gpu import Kernels, Shape, kernels_for
+from fairlevel.penalties.toolkit import row_blocks
 
 Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]
 """What the pullback needs, per block of rows: inputs, then activations, (config, row, unit); on a GPU the inputs alone,
@@ -53,7 +53,7 @@ class Network(Layout):
         kernels = self.kernels(parameters, x)
         if kernels is not None:
             return kernels.forward(self.shape, parameters, x), ((x.expand(len(parameters), *x.shape),),)
-        blocks = [self.forward_all(parameters, x[rows]) for rows in row_blocks(len(x), x.device)]
+        blocks = [self.forward_all(parameters, x[rows]) for rows in row_blocks(len(x), x)]
         return _joined(signal for signal, _ in blocks), tuple(activations for _, activations in blocks)
 
     def predict(self, parameters: Tensor, x: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class Network(Layout):
         kernels = self.kernels(parameters, x)
         if kernels is not None:
             return kernels.forward(self.shape, parameters, x)
-        return _joined(self.forward_all(parameters, x[rows])[0] for rows in row_blocks(len(x), x.device))
+        return _joined(self.forward_all(parameters, x[rows])[0] for rows in row_blocks(len(x), x))
 
     def forward_all(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """All outputs: x (sample, input), or (config, sample, input) -> (config, sample, output), activations."""

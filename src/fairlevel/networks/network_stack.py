@@ -5,8 +5,9 @@ All networks of a grid are rows of one parameter matrix; nothing outside this fi
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -18,8 +19,7 @@ from fairlevel.members.networks import NetworkMembers
 from fairlevel.networks.backend import TorchBackend, resolve_device
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
-from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import PATIENCE, LocalObjective, Tiling
+from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Tiling
 from fairlevel.threads import workers
 
 _TILES = {1000: 16, 4000: 8, 20_000: 4}
@@ -34,59 +34,54 @@ def predict_on(device: torch.device | str, layout: Layout, parameters: Array, in
     return predictions
 
 
-class NetworkPredictor:
-    """What predictors that train such networks have in common."""
-
-    native: ClassVar[bool] = False
-    linear_head: ClassVar[bool] = True
-    fixed_features: ClassVar[bool] = False
-    uses_optimizer: ClassVar[bool] = True
-
-
-class NetworkLearner:
-    """Networks in training: :meth:`follow` back-propagates a gradient in the predictions (a vector-Jacobian product),
-    divided by ``curvature``, and takes one optimiser step in place. Shapes: parameters (config, parameter).
+class ParameterLearner(Learner):
+    """Models whose parameters are the rows of one matrix, (config, parameter), which an optimiser changes in place. The
+    number of steps taken is a tensor, so that steps can be recorded.
     """
 
-    grows: ClassVar[bool] = False
-
-    def __init__(
-        self, network: Network, input_map: InputMap, start: Tensor, configurations: Configurations, optimizer: Optimizer
-    ) -> None:
-        self._network, self._input_map, self._optimizer = network, input_map, optimizer
-        self._parameters = start.repeat(len(configurations), 1)
+    def __init__(self, start: Tensor, configurations: Configurations, optimizer: Optimizer) -> None:
+        self._optimizer, self._parameters = optimizer, start.repeat(len(configurations), 1)
         self._moments = optimizer.init(self._parameters)
         self._count = torch.zeros((), dtype=torch.float64, device=start.device)
         self._rate = torch.as_tensor(configurations.learning_rate).to(self._parameters)
         self._snapshot = self._parameters.clone()
-        self._kept: Kept = ()
 
-    @property
-    def changing(self) -> tuple[Tensor, ...]:
-        return (self._parameters, *(self._moments or ()), self._count)
-
-    def predictions(self, inputs: Tensor) -> Tensor:
-        prediction, self._kept = self._network.forward(self._parameters, inputs)
-        return prediction
-
-    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
-        scaled = gradient * curvature.reciprocal().unsqueeze(1)
-        slope = self._network.pullback(self._parameters, self._kept, scaled)
+    def follow(self, gradient: Tensor, curvature: Curvature) -> None:
+        slope = self.pullback(gradient * curvature.bound.reciprocal().unsqueeze(1))
         self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
         self._count += 1
 
-    def evaluate(self, inputs: Tensor) -> Tensor:
-        return self._network.predict(self._parameters, inputs)
+    @abstractmethod
+    def pullback(self, gradient: Tensor) -> Tensor:
+        """The vector-Jacobian product of the last predictions: (config, row) -> (config, parameter)."""
 
     def snapshot(self, which: Flags) -> None:
         now = torch.from_numpy(which).to(self._parameters.device)
         self._snapshot = torch.where(now.unsqueeze(1), self._parameters, self._snapshot)
 
-    def finish(self, which: Flags) -> None:
-        """All networks take a step together; ending some saves nothing."""
-
     def restore(self) -> None:
         self._parameters.copy_(self._snapshot)
+
+
+class NetworkLearner(ParameterLearner):
+    """Networks in training."""
+
+    def __init__(
+        self, network: Network, input_map: InputMap, start: Tensor, configurations: Configurations, optimizer: Optimizer
+    ) -> None:
+        super().__init__(start, configurations, optimizer)
+        self._network, self._input_map = network, input_map
+        self._kept: Kept = ()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        prediction, self._kept = self._network.forward(self._parameters, inputs)
+        return prediction
+
+    def pullback(self, gradient: Tensor) -> Tensor:
+        return self._network.pullback(self._parameters, self._kept, gradient)
+
+    def predict(self, inputs: Tensor) -> Tensor:
+        return self._network.predict(self._parameters, inputs)
 
     def model(self) -> NetworkMembers:
         layout = Layout(self._network.inputs, self._network.hidden)
@@ -94,15 +89,13 @@ class NetworkLearner:
 
 
 @dataclass(frozen=True)
-class NetworkFactory:
+class NetworkFactory(LearnerFactory):
     """An input map fitted on (a sample of) the training rows, and the network that reads its output."""
 
     network: Network
     input_map: InputMap
     seed: int
     backend: TorchBackend
-
-    patience: ClassVar[int] = PATIENCE
 
     @classmethod
     def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Array, seed: int, device: str) -> Self:

@@ -24,16 +24,16 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.members.protocol import same_numbers
 from fairlevel.networks.backend import TorchBackend, resolve_device
 from fairlevel.networks.modules import ModuleMembers
+from fairlevel.networks.network_stack import ParameterLearner
 from fairlevel.networks.optimizers import Optimizer
-from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import PATIENCE, Learner, LocalObjective, Tiling
+from fairlevel.predictors.protocol import Configurations, Learner, LearnerFactory, Predictor, Tiling
 
 _CHECKED_ROWS = 4
 _MOST_TOGETHER = 16  # configurations per tile, which bounds memory
 
 
 @dataclass(frozen=True)
-class TorchModule:
+class TorchModule(Predictor):
     """Any module that maps (row, feature) in float32 to (row,) or (row, 1).
 
     X reaches the module as given: scale columns in a Pipeline if the module expects it. The target is standardised.
@@ -42,13 +42,10 @@ class TorchModule:
     module: nn.Module
 
     name: ClassVar[str] = "module"
-    native: ClassVar[bool] = False
-    linear_head: ClassVar[bool] = False
-    fixed_features: ClassVar[bool] = False
     uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> ModuleFactory:
-        backend = TorchBackend(resolve_device(device))
+        backend = TorchBackend(resolve_device(device), records=False)
         template, rows = deepcopy(self.module).to(backend.device, torch.float32), backend.array(x[:4])
         if any(map(nn.parameter.is_lazy, template.parameters())):
             template.eval()(rows)  # lazy layers take their sizes from the first rows
@@ -61,15 +58,13 @@ class TorchModule:
 
 
 @dataclass(frozen=True)
-class ModuleFactory:
+class ModuleFactory(LearnerFactory):
     """A copy of the user's module, and whether its configurations can be stacked."""
 
     template: nn.Module
     stackable: bool
     seed: int
     backend: TorchBackend
-
-    patience: ClassVar[int] = PATIENCE
 
     def steps(self, optimizer: Optimizer) -> int:
         return optimizer.steps
@@ -85,53 +80,33 @@ class ModuleFactory:
         return kind(self.template, configurations, optimizer, self.seed)
 
 
-class StackedModules:
-    """All configurations in one call of the module. Shapes: parameters (config, parameter)."""
-
-    changing: ClassVar[None] = None
-    grows: ClassVar[bool] = False
+class StackedModules(ParameterLearner):
+    """All configurations in one call of the module."""
 
     def __init__(self, template: nn.Module, configurations: Configurations, optimizer: Optimizer, seed: int) -> None:
+        self._layout = _Layout.of(template)
+        super().__init__(self._layout.flat(template), configurations, optimizer)
         self._template, self._training = template, deepcopy(template).train()
         self._evaluating = deepcopy(template).eval()
-        self._layout = _Layout.of(template)
         self._fixed = {
             name: value.detach() for name, value in template.state_dict().items() if name not in self._layout.shapes
         }
-        self._optimizer = optimizer
-        self._parameters = self._layout.flat(template).repeat(len(configurations), 1)
-        self._moments = optimizer.init(self._parameters)
-        self._rate = torch.as_tensor(configurations.learning_rate).to(self._parameters)
-        self._count = 0
-        self._snapshot = self._parameters.clone()
         self._leaf = self._output = self._parameters
         self._seen: Tensor | None = None
 
-    def predictions(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         self._seen = inputs[:_CHECKED_ROWS]
         with torch.enable_grad():
             self._leaf = self._parameters.detach().requires_grad_()
             self._output = self._call(self._training, self._leaf, inputs)
         return self._output.detach()
 
-    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
-        (slope,) = torch.autograd.grad(self._output, self._leaf, gradient / curvature.unsqueeze(1))
-        self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
-        self._count += 1
+    def pullback(self, gradient: Tensor) -> Tensor:
+        return torch.autograd.grad(self._output, self._leaf, gradient)[0]
 
     @torch.no_grad()
-    def evaluate(self, inputs: Tensor) -> Tensor:
+    def predict(self, inputs: Tensor) -> Tensor:
         return self._call(self._evaluating, self._parameters, inputs)
-
-    def snapshot(self, which: Flags) -> None:
-        now = torch.from_numpy(which).to(self._parameters.device)
-        self._snapshot = torch.where(now.unsqueeze(1), self._parameters, self._snapshot)
-
-    def finish(self, which: Flags) -> None:
-        """All modules take a step together; ending some saves nothing."""
-
-    def restore(self) -> None:
-        self._parameters.copy_(self._snapshot)
 
     def model(self) -> ModuleMembers:
         modules = []
@@ -157,30 +132,24 @@ class StackedModules:
         return stacked
 
 
-class SeparateModules:
-    """One copy of the module per configuration; parameters are views of one matrix, (config, parameter)."""
-
-    changing: ClassVar[None] = None
-    grows: ClassVar[bool] = False
+class SeparateModules(ParameterLearner):
+    """One copy of the module per configuration, whose parameters are views of the matrix."""
 
     def __init__(self, template: nn.Module, configurations: Configurations, optimizer: Optimizer, seed: int) -> None:
-        self._layout, self._optimizer, self._template = _Layout.of(template), optimizer, template
-        self._parameters = self._layout.flat(template).repeat(len(configurations), 1)
+        self._layout, self._template = _Layout.of(template), template
+        super().__init__(self._layout.flat(template), configurations, optimizer)
         self._modules = [deepcopy(template) for _ in range(len(configurations))]
         for module, row in zip(self._modules, self._parameters, strict=True):
             for name, value in self._layout.named(row).items():
                 module.get_parameter(name).data = value
         self._trained = [[module.get_parameter(name) for name in self._layout.shapes] for module in self._modules]
-        self._moments = optimizer.init(self._parameters)
-        self._rate = torch.as_tensor(configurations.learning_rate).to(self._parameters)
-        self._count = 0
         device = self._parameters.device
         self._random = [torch.Generator(device).manual_seed(seed).get_state() for _ in self._modules]
-        self._snapshot = list(map(_numbers_of, self._modules))
+        self._numbers = list(map(_numbers_of, self._modules))
         self._outputs: list[Tensor] = []
         self._seen: Tensor | None = None
 
-    def predictions(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         self._outputs, self._seen = [], inputs[:_CHECKED_ROWS]
         with torch.enable_grad(), torch.random.fork_rng(devices=_cuda_devices(inputs)):
             for number, module in enumerate(self._modules):
@@ -189,33 +158,27 @@ class SeparateModules:
                 self._random[number] = _random_state(inputs)
         return torch.stack([output.detach() for output in self._outputs])
 
-    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
-        scaled = gradient / curvature.unsqueeze(1)
+    def pullback(self, gradient: Tensor) -> Tensor:
         rows = []
-        for output, trained, own in zip(self._outputs, self._trained, scaled, strict=True):
+        for output, trained, own in zip(self._outputs, self._trained, gradient, strict=True):
             slopes = torch.autograd.grad(output, trained, own, allow_unused=True)
             parts = [
                 slope if slope is not None else torch.zeros_like(p) for slope, p in zip(slopes, trained, strict=True)
             ]
             rows.append(torch.cat([part.flatten() for part in parts]))
-        self._optimizer.update(self._parameters, torch.stack(rows), self._moments, self._rate, self._count)
-        self._count += 1
+        return torch.stack(rows)
 
     @torch.no_grad()
-    def evaluate(self, inputs: Tensor) -> Tensor:
+    def predict(self, inputs: Tensor) -> Tensor:
         return torch.stack([_vector(module.eval()(inputs)) for module in self._modules])
 
     def snapshot(self, which: Flags) -> None:
-        for number, chosen in enumerate(which.tolist()):
-            if chosen:
-                self._snapshot[number] = _numbers_of(self._modules[number])
-
-    def finish(self, which: Flags) -> None:
-        """All modules draw from one stream of random numbers, so that none is left out."""
+        for number in np.flatnonzero(which):
+            self._numbers[number] = _numbers_of(self._modules[number])
 
     def restore(self) -> None:
-        for module, state in zip(self._modules, self._snapshot, strict=True):
-            _copy_into(module, state)
+        for module, numbers in zip(self._modules, self._numbers, strict=True):
+            _copy_into(module, numbers)
 
     def model(self) -> ModuleMembers:
         copies = []

@@ -4,14 +4,11 @@ from collections.abc import Callable
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.extras import networks
-from fairlevel.penalties.fbo_closed import ClosedFBO
-from fairlevel.penalties.fbo_root import RootFBO
+from fairlevel.penalties.fbo_closed import ClosedFBO, RootFBO
 from fairlevel.penalties.gdp import GDP
-from fairlevel.penalties.hsic import HSIC
-from fairlevel.penalties.hsic_features import FeatureHSIC
+from fairlevel.penalties.hsic import HSIC, FeatureHSIC
 from fairlevel.penalties.linear_r2 import LinearR2
-from fairlevel.penalties.none import NoPenalty
-from fairlevel.penalties.protocol import Penalty
+from fairlevel.penalties.protocol import NoPenalty, Penalty
 from fairlevel.removed import refuse_removed
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
@@ -34,6 +31,9 @@ WITH_NETWORKS = {
 NAMES = (*PENALTIES, *WITH_NETWORKS)
 """Penalties that can be asked for by name."""
 
+WITHIN_FACTORS = ("fbo_closed", "fbo_root", "r2")
+"""Those that compare rows within legitimate factors."""
+
 
 def resolve_penalty(penalty: str | Penalty) -> Penalty:
     """A penalty object from its name or from itself."""
@@ -44,7 +44,7 @@ def resolve_penalty(penalty: str | Penalty) -> Penalty:
             return getattr(networks("penalties"), WITH_NETWORKS[penalty])()  # type: ignore[no-any-return]
         refuse_removed(f"penalty={penalty!r}", InvalidInput)
         raise UnknownName("penalty", penalty, NAMES)
-    if not isinstance(penalty, Penalty) or isinstance(penalty, type):
+    if not isinstance(penalty, Penalty):
         raise InvalidType(
             f"penalty={penalty!r} was given; a name ({', '.join(sorted(NAMES))}) or a penalty object such as "
             "ClosedFBO() is needed."
@@ -52,16 +52,12 @@ def resolve_penalty(penalty: str | Penalty) -> Penalty:
     return penalty
 
 
-def within_factors() -> list[str]:
-    """Names of the penalties that compare rows within legitimate factors."""
-    return sorted(name for name, made in PENALTIES.items() if made().within_factors)
-
-
 __all__ = [
     "GDP",
     "HSIC",
     "NAMES",
     "PENALTIES",
+    "WITHIN_FACTORS",
     "WITH_NETWORKS",
     "ClosedFBO",
     "FeatureHSIC",
@@ -70,5 +66,4 @@ __all__ = [
     "Penalty",
     "RootFBO",
     "resolve_penalty",
-    "within_factors",
 ]

@@ -23,12 +23,7 @@ class InnerLoss(ABC):
     """A smooth convex loss of the residual f − h; all arrays are (config, row)."""
 
     passes: ClassVar[int]
-    """Majorise–minimise passes per training step, warm-started."""
-
-    @property
-    @abstractmethod
-    def largest_curvature(self) -> float:
-        """The largest curvature L."""
+    """Majorise–minimise passes per training step, which start from the h of the last one."""
 
     @abstractmethod
     def slope(self, residual: AnyArray) -> AnyArray:
@@ -38,9 +33,9 @@ class InnerLoss(ABC):
     def curvature(self, residual: AnyArray) -> AnyArray:
         """ρ''."""
 
+    @abstractmethod
     def response(self, prediction: AnyArray, fitted: AnyArray) -> AnyArray:
-        """What one least-squares pass smooths."""
-        return fitted + self.slope(prediction - fitted) / self.largest_curvature
+        """What one least-squares pass smooths, h + ρ'(f − h) / L."""
 
     def relative_curvature(self, residual: AnyArray, smooth: Callable[[AnyArray], AnyArray]) -> AnyArray:
         """How strongly h(a_i) depends on f_i relative to other rows of the same profile: ρ'' / E[ρ''|A]."""
@@ -49,20 +44,12 @@ class InnerLoss(ABC):
         average = smoothed.mean(-1)[:, None]
         return curvature / namespace(smoothed).maximum(smoothed, _LEAST_RELATIVE_CURVATURE * average)
 
-    def disparity(self, prediction: AnyArray, centred_mean: AnyArray, row_weight: AnyArray) -> AnyArray:
-        """The penalty's value, Var h(A): (config,)."""
-        return centred_mean**2 @ row_weight
-
 
 @dataclass(frozen=True)
 class Squared(InnerLoss):
     r"""ρ(r) = r²: h is the conditional mean; one pass solves it and all rows have the same influence."""
 
     passes: ClassVar[int] = 1
-
-    @property
-    def largest_curvature(self) -> float:
-        return 2.0
 
     def slope(self, residual: AnyArray) -> AnyArray:
         return 2 * residual
@@ -75,12 +62,6 @@ class Squared(InnerLoss):
 
     def relative_curvature(self, residual: AnyArray, smooth: Callable[[AnyArray], AnyArray]) -> AnyArray:
         return namespace(residual).ones_like(residual)
-
-    def disparity(self, prediction: AnyArray, centred_mean: AnyArray, row_weight: AnyArray) -> AnyArray:
-        """The covariance form mean(f (h − μ)), whose exact gradient FBO follows; equal to Var h when S is a
-        projection.
-        """
-        return (prediction * centred_mean) @ row_weight
 
 
 @dataclass(frozen=True)
@@ -95,17 +76,16 @@ class Huber(InnerLoss):
     passes: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
-        _positive("delta", self.delta)
-
-    @property
-    def largest_curvature(self) -> float:
-        return 2.0
+        _check_positive("delta", self.delta)
 
     def slope(self, residual: AnyArray) -> AnyArray:
         return 2 * residual / (1 + (residual / self.delta) ** 2) ** 0.5
 
     def curvature(self, residual: AnyArray) -> AnyArray:
         return 2 * (1 + (residual / self.delta) ** 2) ** -1.5
+
+    def response(self, prediction: AnyArray, fitted: AnyArray) -> AnyArray:
+        return fitted + self.slope(prediction - fitted) / 2
 
 
 @dataclass(frozen=True)
@@ -121,26 +101,25 @@ class Pinball(InnerLoss):
     passes: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
-        _positive("width", self.width)
+        _check_positive("width", self.width)
         if not 0 < self.quantile < 1:
             raise InvalidInput(f"quantile={self.quantile} was given; a number between 0 and 1 is needed, such as 0.5.")
 
-    @property
-    def largest_curvature(self) -> float:
-        return 1 / (4 * self.width)
-
     def slope(self, residual: AnyArray) -> AnyArray:
-        return self.quantile - _sigmoid(-residual / self.width)
+        return self.quantile - self._tail(residual)
 
     def curvature(self, residual: AnyArray) -> AnyArray:
-        tail = _sigmoid(-residual / self.width)
+        tail = self._tail(residual)
         return tail * (1 - tail) / self.width
 
+    def response(self, prediction: AnyArray, fitted: AnyArray) -> AnyArray:
+        return fitted + 4 * self.width * self.slope(prediction - fitted)
 
-def _sigmoid(values: AnyArray) -> AnyArray:
-    return 0.5 + 0.5 * namespace(values).tanh(0.5 * values)
+    def _tail(self, residual: AnyArray) -> AnyArray:
+        """σ(−r/b)."""
+        return 0.5 - 0.5 * namespace(residual).tanh(0.5 * residual / self.width)
 
 
-def _positive(name: str, value: float) -> None:
+def _check_positive(name: str, value: float) -> None:
     if not value > 0:
         raise InvalidInput(f"{name}={value} was given; a positive number is needed, such as 0.1.")

@@ -9,13 +9,13 @@ from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
 from fairlevel.penalties.smoothing import PenaltySmoother
-from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, setting
+from fairlevel.penalties.toolkit import SMALLEST_SD
 
 
 @dataclass(frozen=True)
-class LinearR2(PenaltyDefaults):
+class LinearR2(Penalty):
     r"""R² of the prediction on A, with a ridge.
 
     .. math:: P_c = \frac{1}{n V_c} f_c^\top S_\lambda f_c, \qquad V_c = \operatorname{Var} f_c, \qquad
@@ -28,41 +28,35 @@ class LinearR2(PenaltyDefaults):
 
     Parameters
     ----------
-    ridge : λ, one number or one per configuration (setting ``ridge``)
+    ridge : λ
     """
 
     ridge: float = 1e-3
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "r2"
-    tunable: ClassVar[tuple[str, ...]] = ("ridge",)
-    within_factors: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
             raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
-        return PenaltySmoother.of(RidgeMean().prepare(attributes, seed=seed))
+    def prepare(self, attributes: Attributes, seed: int) -> PenaltySmoother:
+        return PenaltySmoother.of(RidgeMean().prepare(attributes, seed=seed), self.ridge)
 
-    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
-        """The ridge of each configuration, (config,)."""
-        return setting(self, settings, "ridge", prepared.functions, configs)
-
-    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: None) -> PenaltyStep:
         centred = prepared.beyond_nuisance(prediction)
-        smoothed = prepared.smoothed(centred, state)
-        scale, varies = self._scale(centred, prepared.row_weight)
+        smoothed = prepared.smoothed(centred)
+        scale, varies = _scale(centred, prepared.row_weight)
         value = (centred * smoothed) @ prepared.row_weight / scale
         direction = smoothed - (varies * value)[:, None] * centred
-        return PenaltyStep(value, 2 * prepared.row_weight * direction / scale[:, None], state)
+        return PenaltyStep(value, 2 * prepared.row_weight * direction / scale[:, None])
 
-    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> AnyArray:
+    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: None) -> AnyArray:
         """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""
-        centred = prepared.beyond_nuisance(prediction)
-        return prepared.leave_out_covariance(prediction, state) / self._scale(centred, prepared.row_weight)[0]
+        scale, _ = _scale(prepared.beyond_nuisance(prediction), prepared.row_weight)
+        return prepared.leave_out_covariance(prediction) / scale
 
-    def _scale(self, centred: AnyArray, row_weight: AnyArray) -> tuple[AnyArray, AnyArray]:
-        """V, and whether it moves with the prediction; each (config,)."""
-        xp, variance = namespace(centred), centred**2 @ row_weight
-        return xp.clip(variance, min=SMALLEST_SD**2), xp.astype(variance > SMALLEST_SD**2, variance.dtype)
+
+def _scale(centred: AnyArray, row_weight: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """V, and 1 where it moves with the prediction, else 0; each (config,)."""
+    xp, variance = namespace(centred), centred**2 @ row_weight
+    return xp.clip(variance, min=SMALLEST_SD**2), xp.astype(variance > SMALLEST_SD**2, variance.dtype)

@@ -7,9 +7,8 @@ from typing import Any
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.extras import networks
 from fairlevel.predictors.boosting import Boosting
-from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.linear import Linear, RandomFeatures
-from fairlevel.predictors.protocol import Learner, Predictor
+from fairlevel.predictors.protocol import Configurations, Learner, Predictor
 
 PREDICTORS: dict[str, type[Boosting] | type[Linear] | type[RandomFeatures]] = {
     predictor.name: predictor for predictor in (Boosting, Linear, RandomFeatures)
@@ -29,7 +28,7 @@ def resolve_predictor(predictor: str | Predictor | Any) -> Predictor:
             module, name = WITH_NETWORKS[predictor].split(".")
             return getattr(networks(module), name)()  # type: ignore[no-any-return]
         raise UnknownName("predictor", predictor, (*PREDICTORS, *WITH_NETWORKS))
-    if isinstance(predictor, Predictor) and not isinstance(predictor, type):
+    if isinstance(predictor, Predictor):
         return predictor
     if hasattr(predictor, "state_dict") and not isinstance(predictor, type):
         return networks("torch_module").TorchModule(predictor)  # type: ignore[no-any-return]

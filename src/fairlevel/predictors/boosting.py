@@ -13,8 +13,7 @@ from fairlevel.arrays import AnyArray, Array, Flags, NumPyBackend
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
-from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
+from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Predictor, Tiling
 from fairlevel.threads import workers
 from fairlevel.trees.lightgbm_text import LightGBMText
 
@@ -25,7 +24,7 @@ BINNED_ROWS = 50_000  # drawn at random to place the edges of bins: 200 per bin 
 
 
 @dataclass(frozen=True)
-class Boosting:
+class Boosting(Predictor):
     r"""f = Σ_t η s_t T_t. Tree T_t is grown by LightGBM on the gradient of loss + weight · penalty in the predictions.
     The step s_t ∈ [0, 1] minimises that objective along the tree's predictions on the training rows.
 
@@ -60,25 +59,19 @@ class Boosting:
 
     name: ClassVar[str] = "boosting"
     native: ClassVar[bool] = True
-    linear_head: ClassVar[bool] = False
-    fixed_features: ClassVar[bool] = False
-    uses_optimizer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, least in (("leaves", 2), ("rounds", 1), ("rows_in_leaf", 1), ("bins", 2)):
             value = getattr(self, name)
-            if name in ("leaves", "rows_in_leaf") and value is None:
+            if value is None and name in ("leaves", "rows_in_leaf"):
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise InvalidInput(f"{name}={value!r} was given; a whole number ≥ {least} is needed.")
-        for name, above, most in (("learning_rate", 0.0, 1.0), ("features", 0.0, 1.0)):
-            value = getattr(self, name)
-            if name == "features" and value is None:
+        for name, share in (("learning_rate", self.learning_rate), ("features", self.features)):
+            if share is None and name == "features":
                 continue
-            if not above < value <= most:
-                raise InvalidInput(
-                    f"{name}={value!r} was given; a number above {above:g} and at most {most:g} is needed."
-                )
+            if share is None or not 0 < share <= 1:
+                raise InvalidInput(f"{name}={share!r} was given; a number above 0 and at most 1 is needed.")
         if not 0 <= self.l2 < np.inf:
             raise InvalidInput(f"l2={self.l2!r} was given; a finite number ≥ 0 is needed.")
         if not set(self.monotone) <= {-1, 0, 1}:
@@ -135,16 +128,17 @@ class Boosting:
 
 
 @dataclass(frozen=True)
-class BoosterFactory:
+class BoosterFactory(LearnerFactory):
     """Rows are binned once, for all boosters of a grid: the training rows first, then rows to evaluate on."""
 
     settings: Boosting
     seed: int
     small: bool
     _rows: list[tuple[Array, lgb.Dataset]] = field(default_factory=list)
+    backend: NumPyBackend = NumPyBackend()
 
-    backend: ClassVar[NumPyBackend] = NumPyBackend()
-    patience: ClassVar[int] = 8  # checks, ten trees apart
+    patience: ClassVar[int] = 8
+    grows: ClassVar[bool] = True
 
     def steps(self, optimizer: Any) -> int:
         return int(self.settings.rounds)
@@ -217,13 +211,10 @@ class GrowingBooster:
         return FittedTrees(text.with_leaf_values(values).write())
 
 
-class BoosterLearner:
+class BoosterLearner(Learner):
     """Boosters in training, one per configuration. Shapes: inputs of each set of rows (row, feature); predictions
     (config, row).
     """
-
-    changing: ClassVar[None] = None
-    grows: ClassVar[bool] = True
 
     def __init__(self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Array]) -> None:
         self._boosters, self._rate, self._inputs = boosters, learning_rate, inputs
@@ -232,12 +223,12 @@ class BoosterLearner:
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.copy() for prediction in self._predictions]
 
-    def predictions(self, inputs: Array) -> AnyArray:
-        return self._predictions[self._position(inputs)]
+    def predict(self, inputs: Array) -> AnyArray:
+        return next(f for known, f in zip(self._inputs, self._predictions, strict=True) if known is inputs)
 
-    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
-        scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        gradients, hessians = gradient * scale, objective.row_curvature() * scale
+    def follow(self, gradient: AnyArray, curvature: Curvature) -> None:
+        scale = curvature.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
+        gradients, hessians = gradient * scale, curvature.of_rows() * scale
         trees = [np.zeros_like(prediction) for prediction in self._predictions]
         grown = [
             number
@@ -245,17 +236,13 @@ class BoosterLearner:
             if booster.growing and booster.grow(gradients[number], hessians[number], [tree[number] for tree in trees])
         ]
         if not grown:
-            return None
-        move = objective.step_along(trees[0], self._rate)
+            return
+        steps = curvature.step_along(trees[0], self._rate)
         for number in grown:
-            self._steps[number].append(float(move.step[number]))
+            self._steps[number].append(float(steps[number]))
         for prediction, tree in zip(self._predictions, trees, strict=True):
-            tree *= move.step[:, None]
+            tree *= steps[:, None]
             prediction += tree
-        return move
-
-    def evaluate(self, inputs: Array) -> AnyArray:
-        return self._predictions[self._position(inputs)]
 
     def snapshot(self, which: Flags) -> None:
         for number in np.flatnonzero(which).tolist():
@@ -275,6 +262,3 @@ class BoosterLearner:
         trained = list(zip(self._boosters, self._steps, strict=True))
         trees = tuple(booster.scaled(steps) for booster, steps in trained)
         return BoosterMembers(trees, tuple(range(len(trained))), tuple(max(1, len(steps)) for _, steps in trained))
-
-    def _position(self, inputs: Array) -> int:
-        return next(number for number, known in enumerate(self._inputs) if known is inputs)

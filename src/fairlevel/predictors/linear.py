@@ -8,7 +8,6 @@ loss around the constant, and so anew on the rows of every fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,23 +18,21 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
-from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import LocalObjective, Move, Parabola, Tiling
-from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Predictor, Tiling
 from fairlevel.threads import workers
 
 STEPS = 60
 LEAST_RIDGE = 1e-6  # times the mean second moment of z
+FURTHER_RIDGES = 10.0 ** np.arange(8)
+"""Multiples of a ridge that rows which are left out may ask for."""
 _TILES = {4000: 8, 20_000: 4}  # {at most so many rows: models per tile}
 
 
-class LinearPredictor:
+class LinearPredictor(Predictor):
     """What linear predictors have in common."""
 
-    native: ClassVar[bool] = False
     linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
-    uses_optimizer: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -79,13 +76,13 @@ class RandomFeatures(LinearPredictor):
 
 
 @dataclass(frozen=True)
-class LinearFactory:
+class LinearFactory(LearnerFactory):
     """The map of the features, fitted on the training rows."""
 
     input_map: InputMap
+    backend: NumPyBackend = NumPyBackend()
 
-    backend: ClassVar[NumPyBackend] = NumPyBackend()
-    patience: ClassVar[int] = 2  # checks, ten steps apart
+    patience: ClassVar[int] = 2
 
     def steps(self, optimizer: Any) -> int:
         return STEPS
@@ -100,13 +97,10 @@ class LinearFactory:
         return LinearLearner(self.input_map, len(configurations))
 
 
-class LinearLearner:
+class LinearLearner(Learner):
     """Linear models in training. Shapes: inputs z (row, input), coefficients (config, 1 + input), the first being that
     of the constant.
     """
-
-    changing: ClassVar[None] = None
-    grows: ClassVar[bool] = False
 
     def __init__(self, input_map: InputMap, configs: int) -> None:
         assert input_map.mixing is not None
@@ -121,66 +115,61 @@ class LinearLearner:
         self._direction = self._downhill = np.zeros_like(self._coefficients)
         self._gradient = np.ones_like(self._coefficients)
 
-    def predictions(self, inputs: AnyArray) -> AnyArray:
+    def forward(self, inputs: AnyArray) -> AnyArray:
         if self._inputs is not inputs:
-            self._inputs, self._scores = inputs, self.evaluate(inputs)
+            self._inputs, self._scores = inputs, self.predict(inputs)
         return self._scores
 
-    def evaluate(self, inputs: AnyArray) -> AnyArray:
-        coefficients = self._coefficients.astype(np.float32)
-        return coefficients[:, 1:] @ inputs.T + coefficients[:, :1]
+    def predict(self, inputs: AnyArray) -> AnyArray:
+        return _times(self._coefficients, inputs)
 
-    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
-        inputs, bend = self._inputs, objective.row_curvature()
+    def follow(self, gradient: AnyArray, curvature: Curvature) -> None:
+        inputs, bend = self._inputs, curvature.of_rows()
         if not len(self._ridge):
             self._ridge = _ridge(inputs, gradient[0], bend[0])
-        if self._bend is not bend:
+        if self._bend is not bend:  # a quadratic loss gives the same array again
             self._bend = bend
             diagonal = np.hstack([bend.sum(axis=1, keepdims=True), bend @ inputs**2])
             self._scaling = 1 / np.maximum(diagonal + self._ridge, 1e-12)
         total = gradient.sum(axis=1, keepdims=True)
         slope = np.hstack([total, gradient @ inputs]) + self._ridge * self._coefficients
         downhill = -self._scaling * slope
-        before = np.einsum("cj,cj->c", self._gradient, self._downhill)
-        turned = np.einsum("cj,cj->c", slope - self._gradient, downhill)
+        before, turned = _dot(self._gradient, self._downhill), _dot(slope - self._gradient, downhill)
         share = np.where(before < 0, np.maximum(turned / np.minimum(before, -1e-300), 0), 0)  # Polak–Ribière
         direction = downhill + share[:, None] * self._direction
-        uphill = np.einsum("cj,cj->c", slope, direction) >= 0
+        uphill = _dot(slope, direction) >= 0
         direction[uphill] = downhill[uphill]
         self._direction, self._downhill, self._gradient = direction, downhill, slope
-        along = direction.astype(np.float32)
-        moved = along[:, 1:] @ inputs.T + along[:, :1]
-        beside = Parabola(
-            (self._ridge * self._coefficients * direction).sum(axis=1).astype(np.float32),
-            (self._ridge * direction**2).sum(axis=1).astype(np.float32),
-        )
-        move = objective.step_along(moved, 1.0, beside)
-        self._coefficients = self._coefficients + move.step[:, None] * direction
-        self._scores = self._scores + move.step[:, None] * moved
-        return move
+        moved, shrunk = _times(direction, inputs), self._ridge * direction
+        own = (_dot(shrunk, values).astype(np.float32) for values in (self._coefficients, direction))
+        steps = curvature.step_along(moved, 1.0, *own)[:, None]
+        self._coefficients = self._coefficients + steps * direction
+        self._scores = self._scores + steps * moved
 
     def snapshot(self, which: Flags) -> None:
         self._snapshot = np.where(which[:, None], self._coefficients, self._snapshot)
-
-    def finish(self, which: Flags) -> None:
-        """All models take a step together; ending some saves nothing."""
 
     def restore(self) -> None:
         self._coefficients = self._snapshot.copy()
         self._inputs = None
 
     def model(self) -> NetworkMembers:
-        return linear_members(self._input_map, self._coefficients[:, 1:], self._coefficients[:, 0])
+        layout = Layout(self._coefficients.shape[1] - 1, ())
+        (layer,) = layout.layers
+        parameters = np.zeros((len(self._coefficients), layout.size))
+        parameters[:, layer.weight], parameters[:, layer.bias] = self._coefficients[:, 1:], self._coefficients[:, :1]
+        return NetworkMembers(layout, self._input_map, parameters)
 
 
-def linear_members(input_map: InputMap, coefficients: Array, intercepts: Sequence[float] | Array) -> NetworkMembers:
-    """Members that are linear in what an input map gives: coefficients (member, input), intercepts (member,)."""
-    layout = Layout(coefficients.shape[1], ())
-    (layer,) = layout.layers
-    parameters = np.zeros((len(coefficients), layout.size))
-    parameters[:, layer.weight] = coefficients
-    parameters[:, layer.bias] = np.reshape(intercepts, (-1, 1))
-    return NetworkMembers(layout, input_map, parameters)
+def _times(coefficients: Array, inputs: AnyArray) -> AnyArray:
+    """b + θᵀz: (config, 1 + input), (row, input) -> (config, row)."""
+    single = coefficients.astype(np.float32)
+    return single[:, 1:] @ inputs.T + single[:, :1]
+
+
+def _dot(first: Array, second: Array) -> Array:
+    """Inner products by configuration: (config, number) twice -> (config,)."""
+    return (first * second).sum(axis=1)  # type: ignore[no-any-return]
 
 
 def _ridge(inputs: AnyArray, gradient: AnyArray, bend: AnyArray) -> Array:
@@ -195,3 +184,21 @@ def _ridge(inputs: AnyArray, gradient: AnyArray, bend: AnyArray) -> Array:
     centred = values[known] - weight[known] @ values[known] / total
     scale = float((weight[known] @ centred**2 / total).mean()) if values.shape[1] else 0.0
     return np.append(0.0, np.full(values.shape[1], chosen * scale * total))
+
+
+def leave_one_out_ridge(features: Array, target: Array, row_weight: Array, least: float) -> float:
+    """The ridge, from ``least`` on, at which a linear model errs least on rows that are left out one by one; as a
+    multiple of the mean second moment of the features. Features may not know the target. Shapes: (row, feature),
+    (row,), (row,) with sum 1.
+    """
+    centred, root = features - row_weight @ features, np.sqrt(row_weight)
+    moments, directions = np.linalg.eigh((root[:, None] * centred).T @ (root[:, None] * centred))
+    moments = moments.clip(0)
+    scale = max(float(moments.mean()) if len(moments) else 0.0, 1e-300)
+    scores, away = centred @ directions, target - row_weight @ target
+    products, squares = scores.T @ (row_weight * away), scores**2
+    ridges = least * FURTHER_RIDGES
+    inverse = 1 / (moments[:, None] + ridges * scale)  # (direction, ridge)
+    leverage = row_weight[:, None] * (1 + squares @ inverse)
+    left_out = (away[:, None] - scores @ (inverse * products[:, None])) / np.maximum(1 - leverage, 1e-12)
+    return float(ridges[(row_weight @ left_out**2).argmin()])

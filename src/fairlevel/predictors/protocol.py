@@ -7,84 +7,102 @@ per configuration. What a learner leaves behind are *members*: fitted functions 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from fairlevel.arrays import AnyArray, Array, Backend, Flags
+import numpy as np
+
+from fairlevel.arrays import AnyArray, Array, Backend, Flags, Index
 from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
-from fairlevel.predictors.configurations import Configurations
 
 
-class Move(NamedTuple):
-    """How far to go along a direction t: ``step``, (config,); ``along`` is what the penalty has computed along t, which
-    makes its next step cheaper.
+@dataclass(frozen=True)
+class Configurations:
+    """The numbers in which the members of a grid differ: penalty weight and step size, each (config,); ``steps`` says
+    after how many steps each one ends, (config,), where that is known before training.
     """
 
-    step: AnyArray
-    along: Any = None
+    weight: Array
+    learning_rate: Array
+    steps: Index | None = None
+
+    @classmethod
+    def of(cls, weight: Sequence[float] | Array, learning_rate: float | Sequence[float] | Array) -> Configurations:
+        """Step sizes are repeated to the length of ``weight``."""
+        weights = np.atleast_1d(np.asarray(weight, dtype=np.float64))
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise InvalidInput(f"weight={weights.tolist()} was given; finite numbers ≥ 0 are needed, such as 1.0.")
+        rates = np.broadcast_to(np.asarray(learning_rate, dtype=np.float64), weights.shape)
+        return cls(weights, rates.copy())
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def tiles(self, size: int) -> Iterator[Configurations]:
+        """Groups of at most ``size``."""
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            steps = None if self.steps is None else self.steps[part]
+            yield Configurations(self.weight[part], self.learning_rate[part], steps)
 
 
-class Parabola(NamedTuple):
-    """A term of a learner's own along a direction, such as a ridge: slope and second derivative, each (config,)."""
+class Curvature(Protocol):
+    """What a learner may ask about the objective around the last predictions, beyond its gradient."""
 
-    slope: AnyArray
-    curvature: AnyArray
-
-
-class LocalObjective(Protocol):
-    """The objective around the last predictions, for learners that use more of it than its gradient."""
+    @property
+    def bound(self) -> AnyArray:
+        """About how large its second derivatives are, in units of those of the loss, (config,): steps of a fixed size
+        are divided by it.
+        """
 
     @property
     def row_count(self) -> float:
         """How many rows the objective is an average over: the sum of their weights."""
 
-    def row_curvature(self) -> AnyArray:
+    def of_rows(self) -> AnyArray:
         """Second derivative of the loss in each prediction, (config, row)."""
 
-    def step_along(self, direction: AnyArray, rate: float, beside: Parabola | None = None) -> Move:
-        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: where the objective
-        is quadratic, ``rate`` times the step that minimises it, else a step that does not raise it. ``beside`` counts
-        as a part of the objective.
+    def step_along(self, direction: AnyArray, rate: float, slope: AnyArray = 0.0, bend: AnyArray = 0.0) -> AnyArray:
+        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``, (config,): where the
+        objective is quadratic, ``rate`` times the step that minimises it, else a step that does not raise it. A term of
+        the learner's own, such as a ridge, is told by its ``slope`` and second derivative ``bend`` along the direction,
+        each (config,).
         """
 
 
-class Learner(Protocol):
+class Learner(ABC):
     """One model per configuration, in training."""
 
-    @property
-    def changing(self) -> tuple[AnyArray, ...] | None:
-        """The arrays that a step changes in place; None where a step cannot be recorded and replayed."""
+    def forward(self, inputs: AnyArray) -> AnyArray:
+        """Predictions (config, row) for the training rows; what :meth:`follow` needs is kept."""
+        return self.predict(inputs)
 
-    @property
-    def grows(self) -> bool:
-        """Whether training starts from a constant and each step adds to it. The constant is then also evaluated on
-        held-out rows, and may be chosen.
-        """
+    @abstractmethod
+    def predict(self, inputs: AnyArray) -> AnyArray:
+        """Predictions alone, (config, row), for any rows, (row, …); nothing is kept."""
 
-    def predictions(self, inputs: AnyArray) -> AnyArray:
-        """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
+    @abstractmethod
+    def follow(self, gradient: AnyArray, curvature: Curvature) -> None:
+        """One step against a gradient in the last predictions of :meth:`forward`, (config, row)."""
 
-    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
-        """One step against a gradient in the last predictions, (config, row). ``curvature``, (config,), bounds the
-        second derivative of the objective, in units of that of the loss; ``objective`` tells more, if asked. A learner
-        whose predictions have moved exactly as ``objective`` said gives that move back, and the next gradient costs
-        less; others give None.
-        """
-
-    def evaluate(self, inputs: AnyArray) -> AnyArray:
-        """Predictions alone, (config, row); nothing is kept."""
-
+    @abstractmethod
     def snapshot(self, which: Flags) -> None:
         """Remember the present state of some configurations, (config,) of booleans."""
 
-    def finish(self, which: Flags) -> None:
+    def finish(self, which: Flags) -> None:  # noqa: B027
         """Some configurations, (config,) of booleans, have ended: they will return to their last snapshots, and need
-        not be trained any further.
+        not be trained any further. Where all take their steps together, that saves nothing.
         """
 
+    @abstractmethod
     def restore(self) -> None:
         """Return every configuration to its last snapshot."""
 
+    @abstractmethod
     def model(self) -> Members:
         """All configurations as they are now."""
 
@@ -96,37 +114,37 @@ class Tiling(NamedTuple):
     threads: int = 1
 
 
-PATIENCE = 25
-"""The patience of learners that take small steps, in checks."""
+class LearnerFactory(ABC):
+    """What a predictor has prepared from the features of the training rows.
 
+    ``backend`` is where its learners train. ``patience`` is after how many checks without a better score, ten steps
+    apart, early stopping ends. ``grows`` says whether training starts from a constant and each step adds to it: the
+    constant is then evaluated on held-out rows, too, and may be chosen.
+    """
 
-class LearnerFactory(Protocol):
-    """What a predictor has prepared from the features of the training rows."""
+    backend: Backend
+    patience: ClassVar[int] = 25
+    grows: ClassVar[bool] = False
 
-    @property
-    def backend(self) -> Backend:
-        """Where its learners train."""
-
-    @property
-    def patience(self) -> int:
-        """After how many checks without a better score, ten steps apart, early stopping ends."""
-
+    @abstractmethod
     def steps(self, optimizer: Any) -> int:
         """How many steps a full training takes."""
 
+    @abstractmethod
     def inputs(self, x: Array) -> AnyArray:
         """Rows as the learner reads them: (row, feature) -> (row, …). A learner is only asked about such rows."""
 
     def tiling(self, rows: int, configs: int) -> Tiling:
-        """How many configurations are trained together."""
+        """How many configurations are trained together; all of them unless it says otherwise."""
+        return Tiling(configs)
 
+    @abstractmethod
     def learner(self, configurations: Configurations, optimizer: Any) -> Learner:
         """A learner before its first step; called when :meth:`inputs` has seen all rows."""
 
 
-@runtime_checkable
-class Predictor(Protocol):
-    """One frozen object per kind of model, with its settings; it is :class:`Members` that predict.
+class Predictor(ABC):
+    """One frozen dataclass per kind of model, with its settings; it is :class:`Members` that predict.
 
     ``native`` says whether it reads gaps (NaN) and categories (whole numbers); such a predictor has a field
     ``categorical`` for the numbers of those columns. ``linear_head`` says whether its members have one, as those of
@@ -135,21 +153,18 @@ class Predictor(Protocol):
     """
 
     name: ClassVar[str]
-    native: ClassVar[bool]
-    linear_head: ClassVar[bool]
-    fixed_features: ClassVar[bool]
-    uses_optimizer: ClassVar[bool]
+    native: ClassVar[bool] = False
+    linear_head: ClassVar[bool] = False
+    fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = False
 
+    @abstractmethod
     def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> LearnerFactory:
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that
         need it; None where they are standardised already. Members read features as given. ``device`` is what the user
         asked for: "auto", "cpu" or "cuda".
         """
 
-
-@runtime_checkable
-class Choosable(Protocol):
-    """A predictor that may leave settings open for held-out rows to choose."""
-
-    def choices(self) -> tuple[Predictor, ...]:
-        """Itself with the settings that may be chosen, the usual ones first; only itself where none are open."""
+    def choices(self) -> Sequence[Predictor]:
+        """Itself with the settings that held-out rows may choose, the usual ones first."""
+        return (self,)

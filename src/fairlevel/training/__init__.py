@@ -3,8 +3,8 @@
 Files, in an order to read them:
 
 - ``engine.py``: the loop; ``outcome.py``: what it leaves behind
-- ``objective.py``: one step against the gradient of loss + weight · penalty, and how far it goes
+- ``objective.py``: loss + weight · penalty on some rows, one step against its gradient, and how far to go
 - ``ending.py``: when a configuration ends
-- ``rows.py``: the rows of a step
+- ``rows.py``: rows to train on
 - ``threads.py``: tiles of a grid side by side
 """

@@ -1,151 +1,96 @@
-"""When the configurations of a tile end: after all steps, after their own numbers of steps, or by held-out rows."""
+"""When the configurations of a tile end: after their own numbers of steps, or by held-out rows.
+
+The last snapshot of a configuration is its final state. ``steps`` is the number of steps behind it, ``early`` whether
+held-out rows ended it, ``sound`` whether its held-out score was ever finite, true where no rows are held out; each
+(config,). ``after`` is called when so many steps are done, 0 included, and says whether all configurations have ended.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array, Flags, Index, numpy_array
+from fairlevel.arrays import AnyArray, Array, Flags, Index, namespace, numpy_array
 from fairlevel.predictors.protocol import Learner
-from fairlevel.training.objective import HeldOutRows, Objective
+from fairlevel.training.objective import Objective, weighted
 from fairlevel.training.outcome import HeldOutScores
 
 CHECK_EVERY = 10  # steps
 
 
-class Ended(NamedTuple):
-    """How the configurations ended: the number of steps behind the final state of each, whether it stopped early, and
-    whether its held-out score was ever finite, true where no rows are held out; each (config,).
-    """
-
-    steps: Index
-    early: Flags
-    sound: Flags
-    held_out: HeldOutScores
-
-
-class Ending(Protocol):
-    """When each configuration of a tile ends, and to which of its states it returns."""
-
-    @property
-    def most_steps(self) -> int:
-        """How many steps may be taken."""
-
-    def before(self, learner: Learner, state: Any) -> None:
-        """Called before the first step, with the penalty's state."""
-
-    def after(self, taken: int, learner: Learner, state: Any) -> bool:
-        """Called when ``taken`` steps are done; whether all configurations have ended."""
-
-    def final(self, learner: Learner) -> Ended:
-        """Called once, after the last step: every configuration returns to its final state."""
-
-
-class AfterAllSteps:
-    """Every configuration takes all steps."""
-
-    def __init__(self, configs: int, steps: int) -> None:
-        self.most_steps = steps
-        self._ends = np.full(configs, steps)
-
-    def before(self, learner: Learner, state: Any) -> None:
-        """Nothing is kept."""
-
-    def after(self, taken: int, learner: Learner, state: Any) -> bool:
-        return False
-
-    def final(self, learner: Learner) -> Ended:
-        return _without_held_out(self._ends)
-
-
 class AfterGivenSteps:
-    """Each configuration takes its own number of steps, ``ends`` (config,)."""
+    """Each configuration takes its own number of steps, (config,)."""
 
-    def __init__(self, ends: Index) -> None:
-        self.most_steps = max(1, int(ends.max()))
-        self._ends = ends
-
-    def before(self, learner: Learner, state: Any) -> None:
-        self._end(0, learner)
+    def __init__(self, steps: Index) -> None:
+        self.most_steps, self.steps = max(1, int(steps.max())), steps
+        self.early, self.sound = np.zeros(len(steps), dtype=np.bool_), np.ones(len(steps), dtype=np.bool_)
+        self.held_out = HeldOutScores.of([], len(steps))
 
     def after(self, taken: int, learner: Learner, state: Any) -> bool:
-        self._end(taken, learner)
+        now = self.steps == taken
+        if now.any():
+            learner.snapshot(now)
+            learner.finish(now)
         return False
-
-    def final(self, learner: Learner) -> Ended:
-        learner.restore()
-        return _without_held_out(self._ends)
-
-    def _end(self, taken: int, learner: Learner) -> None:
-        now = self._ends == taken
-        learner.snapshot(now)
-        learner.finish(now)
-
-
-class EarlyStopping:
-    """The best held-out score of each configuration and the step that reached it; each (config,). ``patience`` is the
-    number of checks without a better score after which a configuration ends.
-    """
-
-    def __init__(self, configs: int, patience: int) -> None:
-        self._patience = patience
-        self.score = np.full(configs, np.inf)
-        self.step = np.zeros(configs, dtype=np.int64)
-        self._waited = np.zeros(configs, dtype=np.int64)
-
-    def improved(self, score: Array, step: int) -> Flags:
-        """Which configurations are better than before, (config,) of booleans.
-
-        A configuration whose patience is used up never improves again, whatever the others still do.
-        """
-        better = (score < self.score) & (self._waited < self._patience)
-        self.score = np.where(better, score, self.score)
-        self.step = np.where(better, step, self.step)
-        self._waited = np.where(better, 0, self._waited + 1)
-        return better
-
-    @property
-    def done(self) -> Flags:
-        """Whose patience is used up, (config,) of booleans."""
-        return self._waited >= self._patience
 
 
 class OnHeldOutRows:
     """Each configuration returns to its state with the best loss + weight · penalty on held-out rows, which is computed
-    every few steps; ``patience`` checks without a better one end it.
+    every few steps; ``patience`` checks without a better one end it. ``first`` is the first step after which it is.
+
+    Networks start with differences between profiles, which few held-out rows may miss by chance: with ``training`` the
+    penalty counts as no less than on those rows, where training lowers it.
     """
 
-    def __init__(self, steps: int, patience: int, objective: Objective, held: HeldOutRows) -> None:
-        self.most_steps = steps
-        self._objective, self._held = objective, held
-        self._stopping = EarlyStopping(len(objective.weight), patience)
+    def __init__(
+        self, most_steps: int, patience: int, weight: AnyArray, held: Objective, training: Objective | None, first: int
+    ) -> None:
+        self.most_steps, self._patience, self._weight = most_steps, patience, weight
+        self._held, self._training, self._first = held, training, first
+        configs = len(weight)
+        self._score = np.full(configs, np.inf)
+        self.steps = np.zeros(configs, dtype=np.int64)
+        self._waited = np.zeros(configs, dtype=np.int64)
         self._checks: list[tuple[int, Array]] = []
 
-    def before(self, learner: Learner, state: Any) -> None:
-        if learner.grows:
-            self._check(0, learner, state)
+    @property
+    def early(self) -> Flags:
+        """Whose patience is used up: they never improve again, whatever the others still do."""
+        return self._waited >= self._patience
+
+    @property
+    def sound(self) -> Flags:
+        finite: Flags = np.isfinite(self._score)
+        return finite
+
+    @property
+    def held_out(self) -> HeldOutScores:
+        return HeldOutScores.of(self._checks, len(self.steps))
 
     def after(self, taken: int, learner: Learner, state: Any) -> bool:
-        if taken % CHECK_EVERY and taken != self.most_steps:
+        if taken < self._first or (taken % CHECK_EVERY and taken != self.most_steps):
             return False
-        learner.snapshot(self._stopping.improved(self._check(taken, learner, state), taken))
-        learner.finish(self._stopping.done)
-        return bool(self._stopping.done.all())
-
-    def final(self, learner: Learner) -> Ended:
-        learner.restore()
-        stopping = self._stopping
-        scores = HeldOutScores.of(self._checks, len(stopping.step))
-        return Ended(stopping.step, stopping.done, np.isfinite(stopping.score), scores)
-
-    def _check(self, taken: int, learner: Learner, state: Any) -> Array:
-        score = numpy_array(self._objective.on_held_out(self._held, learner, state))
-        score = np.where(self._stopping.done, np.inf, score)
+        score = np.where(self.early, np.inf, numpy_array(self._on_held_out(learner, state)))
         self._checks.append((taken, score))
-        return score
+        if not taken:
+            return False
+        better = score < self._score
+        self._score = np.where(better, score, self._score)
+        self.steps = np.where(better, taken, self.steps)
+        self._waited = np.where(better, 0, self._waited + 1)
+        learner.snapshot(better)
+        learner.finish(self.early)
+        return bool(self.early.all())
+
+    def _on_held_out(self, learner: Learner, state: Any) -> AnyArray:
+        """Loss + weight · penalty of the present models on held-out rows, (config,)."""
+        score = learner.predict(self._held.inputs)
+        value = self._held.held_out_disparity(score, state)
+        if self._training is not None:
+            on_training = self._training.held_out_disparity(learner.predict(self._training.inputs), state)
+            value = namespace(value).maximum(value, on_training)
+        return self._held.error(score) + weighted(self._weight, value)
 
 
-def _without_held_out(steps: Index) -> Ended:
-    early = np.zeros(len(steps), dtype=np.bool_)
-    return Ended(steps, early, ~early, HeldOutScores.of([], len(steps)))
+Ending = AfterGivenSteps | OnHeldOutRows

@@ -3,152 +3,127 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, Flags, StepResult, numpy_array
-from fairlevel.exceptions import InvalidInput
+from fairlevel.arrays import AnyArray, Flags, numpy_array
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.penalties import Penalty, within_factors
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Settings
-from fairlevel.penalties.toolkit import check_settings
-from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import Learner, LearnerFactory, Predictor
-from fairlevel.training.ending import AfterAllSteps, AfterGivenSteps, Ending, OnHeldOutRows
-from fairlevel.training.objective import BoundPenalty, HeldOutRows, Objective, ObjectiveStep
+from fairlevel.penalties import WITHIN_FACTORS, Penalty
+from fairlevel.penalties.toolkit import weights_of_part
+from fairlevel.predictors.protocol import Configurations, LearnerFactory, Predictor
+from fairlevel.training.ending import AfterGivenSteps, Ending, OnHeldOutRows
+from fairlevel.training.objective import Objective, ObjectiveStep
 from fairlevel.training.outcome import WORST_LOSS, Status, TraceRecorder, Trained
-from fairlevel.training.rows import AllRows, StepRows, TrainingRows, require_attributes
+from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel.training.threads import Progress, StepCounter, in_threads
 
 
-class Length(NamedTuple):
-    """How long training may take, and how many checks without a better held-out score end it."""
+@dataclass(frozen=True)
+class Trainer:
+    """What is trained, and against what; ``optimizer`` is that of networks."""
 
-    steps: int
-    patience: int
+    predictor: Predictor
+    penalty: Penalty
+    optimizer: Any = None
+    loss: Loss = SquaredLoss()
+    seed: int = 0
+    device: str = "auto"
 
+    def train(
+        self,
+        rows: AllRows,
+        configurations: Configurations,
+        held_out: TrainingRows | None = None,
+        progress: Progress | None = None,
+    ) -> Trained:
+        r"""Minimise loss(s_c, y) + weight_c · penalty(link(s_c), A) for every configuration c by steps in prediction
+        space.
 
-def train(
-    rows: AllRows,
-    configurations: Configurations,
-    *,
-    predictor: Predictor,
-    penalty: Penalty,
-    optimizer: Any = None,
-    loss: Loss | None = None,
-    held_out: TrainingRows | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> Trained:
-    r"""Minimise loss(s_c, y) + weight_c · penalty(link(s_c), A) for every configuration c by steps in prediction space.
+        With ``held_out`` rows each configuration returns to its state with the best held-out loss + weight · penalty.
+        Configurations that say so end after their own number of steps.
+        """
+        fair = bool((configurations.weight > 0).any())
+        if fair and (not rows.has_attributes or (held_out is not None and held_out.attributes is None)):
+            raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
+        factory = self.predictor.prepare(rows.rows.x, self.seed, self.device, rows.x_scaler)
+        training = self._objective(rows.rows, factory)
+        held = None if held_out is None else self._objective(held_out, factory)
+        steps, tiling = factory.steps(self.optimizer), factory.tiling(len(rows), len(configurations))
+        tiles = list(configurations.tiles(tiling.size))
+        count = StepCounter(len(tiles), steps, progress)
 
-    With ``held_out`` rows each configuration returns to its state with the best held-out loss + weight · penalty.
-    Configurations that say so end after their own number of steps.
-    """
-    check_settings(penalty, configurations.settings)
-    require_attributes(rows, configurations.weight)
-    factory = predictor.prepare(rows.rows.x, seed, device, rows.x_scaler)
-    acting = _bound(rows, penalty, configurations.settings, factory, seed)
-    ready = rows.on_backend(factory, acting.accuracy)
-    held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed)
-    tiling = factory.tiling(len(rows), len(configurations))
-    length = Length(factory.steps(optimizer), factory.patience)
-    tiles = list(configurations.tiles(tiling.size))
-    count = StepCounter(len(tiles), length.steps, progress)
+        def train_tile(number: int, check: Callable[[], None]) -> Trained:
+            def advance(step: int) -> None:
+                check()
+                count(number, step)
 
-    def train_one(number: int, check: Callable[[], None]) -> Trained:
-        def advance(step: int) -> None:
-            check()
-            count(number, step)
+            tile = tiles[number]
+            weight = factory.backend.array(tile.weight)
+            ending: Ending
+            if held is not None and tile.steps is None:
+                floor = training if fair and not factory.grows else None
+                first = 0 if factory.grows else 1
+                ending = OnHeldOutRows(steps, factory.patience, weight, held, floor, first)
+            else:
+                ends = np.full(len(tile), steps) if tile.steps is None else tile.steps.clip(0, steps)
+                ending = AfterGivenSteps(ends)
+            return self._train_tile(factory, tile, training, weight, ending, TraceRecorder(steps, advance))
 
-        tile = tiles[number]
-        objective = Objective(loss or SquaredLoss(), acting, factory.backend.array(tile.weight), tile.settings)
-        ending = _ending(tile, length, objective, held)
-        recorder = TraceRecorder(length.steps, advance)
-        learner = factory.learner(tile, optimizer)
-        start, step = objective.start(), ObjectiveStep(learner, objective)
-        take = factory.backend.repeated(step, start, ready, learner.changing)
-        return _train_tile(learner, ready, objective, start, take, ending, recorder)
+        return Trained.joined(in_threads(train_tile, range(len(tiles)), tiling))
 
-    return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
+    def _objective(self, rows: TrainingRows, factory: LearnerFactory) -> Objective:
+        """Loss and penalty on these rows, where the learner trains."""
+        prepared = self.penalty.prepare(rows.some_attributes, self.seed).to(factory.backend)
+        if rows.some_attributes.given is not None and not prepared.within_factors:
+            raise InvalidInput(
+                f"given was passed, but the penalty {self.penalty.name!r} cannot compare rows within legitimate "
+                f"factors; use one of {', '.join(WITHIN_FACTORS)}."
+            )
+        weight, array = weights_of_part(rows.row_weight, prepared.accuracy, len(rows)), factory.backend.array
+        accuracy = slice(*prepared.accuracy.indices(len(rows)))
+        inputs, target = factory.inputs(rows.x), array(rows.y)
+        return Objective(self.loss, self.penalty, prepared, inputs, target, accuracy, array(weight), rows.count)
 
-
-def _bound(rows: AllRows, penalty: Penalty, settings: Settings, factory: LearnerFactory, seed: int) -> BoundPenalty:
-    """The penalty, with what it prepares for these rows."""
-    attributes = rows.rows.some_attributes
-    if attributes.given is not None and not penalty.within_factors:
-        raise InvalidInput(
-            f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
-            f"use one of {', '.join(within_factors())}."
+    def _train_tile(
+        self,
+        factory: LearnerFactory,
+        tile: Configurations,
+        training: Objective,
+        weight: AnyArray,
+        ending: Ending,
+        recorder: TraceRecorder,
+    ) -> Trained:
+        learner = factory.learner(tile, self.optimizer)
+        take = factory.backend.repeated(ObjectiveStep(learner, training, weight))
+        ending.after(0, learner, None)
+        for taken in range(1, ending.most_steps + 1):
+            result = take()
+            recorder.add(taken - 1, result.loss, result.value)
+            if ending.after(taken, learner, result.state):
+                break
+        learner.restore()
+        score = learner.predict(training.inputs)
+        loss, penalty = training.error(score), training.disparity(score, result.state).value
+        usable = ending.sound & _bounded(loss, training)
+        return Trained(
+            learner.model(),
+            tuple(map(_status, usable.tolist(), ending.early.tolist())),
+            numpy_array(loss),
+            numpy_array(penalty),
+            ending.steps,
+            recorder.end(taken, loss, penalty),
+            ending.held_out,
         )
-    assigned = (rows.plan or penalty.rows).assign(rows.rows.rows_in, len(rows))
-    if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:
-        raise InvalidInput(f"{len(rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed.")
-    prepared = penalty.prepare(attributes, assigned, settings, seed).to(factory.backend)
-    return BoundPenalty(penalty, prepared, assigned.accuracy)
 
 
-def _held_out(
-    rows: TrainingRows,
-    training: StepRows,
-    penalty: Penalty,
-    configurations: Configurations,
-    factory: LearnerFactory,
-    seed: int,
-) -> HeldOutRows:
-    watched = AllRows(rows, ALL_TRAINING_ROWS)
-    known = training if (configurations.weight > 0).any() else None
-    require_attributes(watched, configurations.weight)
-    bound = _bound(watched, watched.tuned(penalty, seed), configurations.settings, factory, seed)
-    return HeldOutRows(watched.on_backend(factory, bound.accuracy), bound, known)
-
-
-def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:
-    """Given numbers of steps come first, then held-out rows."""
-    if tile.steps is not None:
-        return AfterGivenSteps(tile.steps.clip(0, length.steps))
-    if held is not None:
-        return OnHeldOutRows(length.steps, length.patience, objective, held)
-    return AfterAllSteps(len(tile), length.steps)
-
-
-def _train_tile(
-    learner: Learner,
-    rows: StepRows,
-    objective: Objective,
-    start: Any,
-    take: Callable[[], StepResult],
-    ending: Ending,
-    recorder: TraceRecorder,
-) -> Trained:
-    ending.before(learner, start)
-    for taken in range(1, ending.most_steps + 1):
-        result = take()
-        recorder.add(taken - 1, result.loss, result.value)
-        if ending.after(taken, learner, result.state):
-            break
-    ended = ending.final(learner)
-    final = objective.on(rows, learner, result.state)
-    trace = recorder.end(taken, final.loss, final.value)
-    usable = ended.sound & _bounded(final.loss, objective.loss, rows)
-    return Trained(
-        learner.model(),
-        tuple(map(_status, usable.tolist(), ended.early.tolist())),
-        numpy_array(final.loss),
-        numpy_array(final.value),
-        ended.steps,
-        trace,
-        ended.held_out,
-    )
-
-
-def _bounded(error: AnyArray, loss: Loss, rows: StepRows) -> Flags:
+def _bounded(loss: AnyArray, training: Objective) -> Flags:
     """Whose loss is not far above that of the constant prediction, (config,) of booleans."""
-    worst = WORST_LOSS * loss.of_constant(rows.target[rows.accuracy], rows.accuracy_weight)
-    errors = numpy_array(error)
-    bounded: Flags = np.isfinite(errors) & (errors <= worst)
+    worst = WORST_LOSS * numpy_array(training.error(0 * training.target[None]))
+    losses = numpy_array(loss)
+    bounded: Flags = np.isfinite(losses) & (losses <= worst)
     return bounded
 
 

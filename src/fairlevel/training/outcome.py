@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -72,9 +73,9 @@ class HeldOutScores:
     score: Array
 
     @classmethod
-    def of(cls, checks: Sequence[tuple[int, AnyArray]], configs: int) -> HeldOutScores:
+    def of(cls, checks: Sequence[tuple[int, Array]], configs: int) -> HeldOutScores:
         """From pairs of a number of steps and scores, (config,)."""
-        scores = np.array([numpy_array(score) for _, score in checks], dtype=np.float64)
+        scores = np.array([score for _, score in checks], dtype=np.float64)
         return cls(np.array([step for step, _ in checks], dtype=np.int64), scores.reshape(len(checks), configs))
 
 
@@ -100,38 +101,30 @@ class Trained:
 
     @classmethod
     def joined(cls, parts: Sequence[Trained]) -> Trained:
-        """One result from tiles."""
+        """One result from tiles. Those that stopped early have fewer records and checks: their last record is
+        repeated, and their scores are infinite.
+        """
         first, *others = parts
+        traces, scores = [part.trace for part in parts], [part.held_out for part in parts]
         return cls(
             members=first.members.join([part.members for part in others]),
             status=tuple(status for part in parts for status in part.status),
             loss=np.concatenate([part.loss for part in parts]),
             penalty=np.concatenate([part.penalty for part in parts]),
             steps=np.concatenate([part.steps for part in parts]),
-            trace=_joined_traces(parts),
-            held_out=_joined_scores(parts),
+            trace=Trace(
+                max((trace.step for trace in traces), key=len),
+                _side_by_side([trace.loss for trace in traces], mode="edge"),
+                _side_by_side([trace.penalty for trace in traces], mode="edge"),
+            ),
+            held_out=HeldOutScores(
+                max((score.step for score in scores), key=len),
+                _side_by_side([score.score for score in scores], mode="constant", constant_values=np.inf),
+            ),
         )
 
 
-def _joined_scores(parts: Sequence[Trained]) -> HeldOutScores:
-    """Tiles that stopped early have fewer checks."""
-    longest = max((part.held_out.step for part in parts), key=len)
-
-    def extended(scores: Array) -> Array:
-        return np.pad(scores, ((0, len(longest) - len(scores)), (0, 0)), constant_values=np.inf)
-
-    return HeldOutScores(longest, np.concatenate([extended(part.held_out.score) for part in parts], axis=1))
-
-
-def _joined_traces(parts: Sequence[Trained]) -> Trace:
-    """Tiles that stopped early have shorter traces; their last record is repeated."""
-    longest = max((part.trace.step for part in parts), key=len)
-
-    def extended(values: Array) -> Array:
-        return np.pad(values, ((0, len(longest) - len(values)), (0, 0)), mode="edge")
-
-    return Trace(
-        longest,
-        np.concatenate([extended(part.trace.loss) for part in parts], axis=1),
-        np.concatenate([extended(part.trace.penalty) for part in parts], axis=1),
-    )
+def _side_by_side(tables: Sequence[Array], **fill: Any) -> Array:
+    """Tables (row, config) of unequal lengths as one."""
+    rows = max(map(len, tables))
+    return np.hstack([np.pad(table, ((0, rows - len(table)), (0, 0)), **fill) for table in tables])

@@ -43,7 +43,7 @@ def in_threads(
     try:
         for finished in as_completed(running):
             finished.result()  # raises at once, whichever tile failed
-        return [each.result() for each in running]
+        return [future.result() for future in running]
     finally:
         stopped.set()
         finish(running)

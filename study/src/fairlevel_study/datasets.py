@@ -73,7 +73,7 @@ def scaled_parts(table: Table, parts: Sequence[Index], protocol: Protocol) -> tu
     training = np.concatenate([inside, outside])
     refuse_too_many_attributes(table.attributes.shape[1], len(training))
     scaling = Scaling.of(table.rows(training), clip=protocol.clip)
-    rows = scaling.rows(table, training, len(inside)), scaling.rows(table, validation), scaling.rows(table, test)
+    rows = scaling.rows(table, training), scaling.rows(table, validation), scaling.rows(table, test)
     learning, choosing, judging = (replace(part, x=scaling.x.transform(part.x)) for part in rows)
     return (learning, choosing, judging), scaling.x
 

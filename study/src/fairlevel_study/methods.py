@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from fairlevel.candidates import (
@@ -21,10 +21,9 @@ from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDIC
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.exceptions import UnknownName
 from fairlevel.networks.mlp import MLP
-from fairlevel.networks.penalties import FBO, ITD, Adversarial, PlainAdversarial
+from fairlevel.networks.penalties import FBO, IN_OUT_ALL_LABELS, ITD, Adversarial, PlainAdversarial
 from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penalty
-from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
-from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
+from fairlevel.penalties.gdp import AuthorsNodes, AuthorsScale
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
 from fairlevel_study.refinement import RefinedGrid
 from fairlevel_study.systems import (
@@ -74,10 +73,10 @@ ALL_MULTIPLES = (*MULTIPLES, 0.25, 2.0, 0.1, 3.0)
 
 
 def _grid(penalties: Iterable[Penalty], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> RefinedGrid:
-    """Weights × one setting for each penalty and each combination of numbers, such as ``bandwidth=(1.0, 0.5)``."""
+    """Weights × one setting for each penalty and each combination of its numbers, such as ``bandwidth=(1.0, 0.5)``."""
     combinations = [dict(zip(numbers, values, strict=True)) for values in product(*numbers.values())]
-    settings = tuple(Setting(penalty, numbers=chosen) for penalty, chosen in product(penalties, combinations))
-    return RefinedGrid(settings, weights)
+    settings = (Setting(replace(penalty, **chosen)) for penalty, chosen in product(penalties, combinations))
+    return RefinedGrid(tuple(settings), weights)
 
 
 def _at_rates(penalties: Iterable[Penalty], weights: tuple[float, ...], rates: tuple[float, ...]) -> RefinedGrid:
@@ -88,8 +87,8 @@ def _at_rates(penalties: Iterable[Penalty], weights: tuple[float, ...], rates: t
 def _bilevel(penalty: FBO | ITD, setting: type[Setting] = Setting) -> RefinedGrid:
     """Step sizes of the inner network × those of the predictor."""
     pairs = product((0.1, 0.05), RATES)
-    settings = tuple(setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in pairs)
-    return RefinedGrid(settings, ITD_WEIGHTS if isinstance(penalty, ITD) else FBO_WEIGHTS)
+    settings = (setting(replace(penalty, inner_learning_rate=inner), outer) for inner, outer in pairs)
+    return RefinedGrid(tuple(settings), ITD_WEIGHTS if isinstance(penalty, ITD) else FBO_WEIGHTS)
 
 
 def _critics(penalty: type[Adversarial]) -> RefinedGrid:
@@ -204,7 +203,11 @@ METHODS: dict[str, Method] = {
             "GDP, authors' nodes, A in [0, 1]",
             _grid([GDP(layout=AuthorsScale())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
         ),
-        Method("r2_covariance", "R², covariance form", _grid([ClosedFBO(RidgeMean())], FBO_WEIGHTS, ridge=RIDGES)),
+        Method(
+            "r2_covariance",
+            "R², covariance form",
+            _grid((ClosedFBO(RidgeMean(ridge)) for ridge in RIDGES), FBO_WEIGHTS),
+        ),
         Method("adversarial_plain", "adversarial, unbounded", _critics(PlainAdversarial), slow=True),
         Method("fbo_all_labels", "FBO, all labels", _bilevel(FBO(rows=IN_OUT_ALL_LABELS)), slow=True),
         Method("fbo_plain_steps", "FBO, steps as printed", _bilevel(FBO(), PlainSteps), slow=True),

@@ -63,8 +63,10 @@ class Protocol:
             raise InvalidInput("settings, weights and coarse must be at least 1, rounds at least 0.")
         if self.indicators not in ("together", "apart"):
             raise InvalidInput(f"indicators={self.indicators!r} was given; 'together' or 'apart' is needed.")
-        if min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-9:
-            raise InvalidInput(f"split={self.split} was given; four positive shares that sum to 1 are needed.")
+        if min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-9 or self.split[0] != self.split[1]:
+            raise InvalidInput(
+                f"split={self.split} was given; four positive shares that sum to 1 are needed, the first two alike."
+            )
 
     @property
     def id(self) -> str:

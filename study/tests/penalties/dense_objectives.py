@@ -102,7 +102,7 @@ def hgr_chi2(f, a, weight, penalty, *_):
 def hgr(f, a, weight, penalty, state, after):
     """The squared correlation of the functions as the step left them."""
     w = shares(weight)
-    prepared = penalty.prepare(Attributes(a.numpy()), None, {}, 0).to(TENSORS)
+    prepared = penalty.prepare(Attributes(a.numpy()), seed=0).to(TENSORS)
     first, second = penalty._of_prediction.layers, penalty._of_attributes(prepared).layers
     values = []
     for row, own, other in zip(f, after.of_prediction.parameters, after.of_attributes.parameters, strict=True):
@@ -117,7 +117,7 @@ def hgr(f, a, weight, penalty, state, after):
 def mine(f, a, weight, penalty, state, after):
     """The bound at the critic and the four shuffles as the step left them."""
     w = shares(weight)
-    prepared = penalty.prepare(Attributes(a.numpy()), None, {}, 0).to(TENSORS)
+    prepared = penalty.prepare(Attributes(a.numpy()), seed=0).to(TENSORS)
     layers, partners = penalty._network(prepared).layers, prepared.partners(after.steps).reshape(4, -1)
     values = []
     for row, parameters in zip(f, after.critic.parameters, strict=True):

@@ -12,8 +12,8 @@ from tests.drawn_rows import TENSORS
 
 
 def settled(penalty, f, a, rounds):
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TorchBackend("cpu", f.dtype))
-    state = penalty.init(prepared, len(f), {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TorchBackend("cpu", f.dtype))
+    state = None
     for _ in range(rounds):
         step = penalty.step(f, prepared, state)
         state = step.state
@@ -55,7 +55,7 @@ def test_the_held_out_value_does_not_fit_noise():
     a, f = random.standard_normal((2, 100, 4)), torch.from_numpy(random.standard_normal((2, 4, 100)))
     penalty = NeuralHGR(10, critic_learning_rate=0.01)
     step, _ = settled(penalty, f[0], a[0], 15)
-    there = penalty.prepare(Attributes(a[1]), None, {}, seed=0).to(TENSORS)
+    there = penalty.prepare(Attributes(a[1]), seed=0).to(TENSORS)
     assert float(step.value.min()) > 0.3
     assert float(penalty.value(f[1], there, step.state).max()) < 0.1
 
@@ -63,8 +63,8 @@ def test_the_held_out_value_does_not_fit_noise():
 def test_steps_leave_the_old_state_as_it_was():
     a = np.random.default_rng(3).standard_normal((50, 2))
     penalty, f = NeuralHGR(), torch.from_numpy(a[:, :1].T)
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    state = penalty.init(prepared, 1, {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    state = penalty.step(f, prepared, None).state
     first, second = (penalty.step(f, prepared, state) for _ in range(2))
     assert torch.equal(first.gradient, second.gradient)
 

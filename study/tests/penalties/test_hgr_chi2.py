@@ -41,8 +41,8 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(3)
     a, f = random.standard_normal((300, 1)), torch.from_numpy(random.standard_normal((200, 300)))
     penalty = ChiSquareHGR()
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    state = penalty.init(prepared, 200, {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    state = None
     biased, held = penalty.step(f, prepared, state).value, penalty.value(f, prepared, state)
     assert abs(float(held.mean())) < 4 * float(held.std()) / np.sqrt(200)
     assert float(biased.mean()) > 10 * float(held.std()) / np.sqrt(200)

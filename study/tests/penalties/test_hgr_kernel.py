@@ -21,8 +21,8 @@ def drawn(rows=5000):
 
 
 def evaluated(penalty, f, a, weight=None):
-    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0).to(TENSORS)
-    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), seed=0).to(TENSORS)
+    return penalty.step(f, prepared, None)
 
 
 @pytest.mark.parametrize("degree", [3, 5])
@@ -68,12 +68,12 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(1)
     a, f = random.standard_normal((2, 300, 1)), torch.from_numpy(random.standard_normal((2, 200, 300)))
     penalty = KernelHGR()
-    here, there = (penalty.prepare(Attributes(each), None, {}, seed=0).to(TENSORS) for each in a)
-    step = penalty.step(f[0], here, penalty.init(here, 200, {}))
+    here, there = (penalty.prepare(Attributes(each), seed=0).to(TENSORS) for each in a)
+    step = penalty.step(f[0], here, None)
     assert float(step.value.mean()) > 6 / 300
     assert float(penalty.value(f[1], there, step.state).mean()) < 1 / 300
     a_last = torch.from_numpy(a[1].T)
-    dependent = penalty.step(torch.from_numpy(a[0].T), here, penalty.init(here, 1, {})).state
+    dependent = penalty.step(torch.from_numpy(a[0].T), here, None).state
     assert float(penalty.value(a_last, there, dependent)) > 0.9
 
 

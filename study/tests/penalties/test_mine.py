@@ -45,7 +45,7 @@ def test_gradients_of_the_bound():
 
 def test_shuffles_pair_every_row_with_another_and_are_others_at_each_step():
     a = np.random.default_rng(2).standard_normal((50, 2))
-    prepared = MINE().prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
+    prepared = MINE().prepare(Attributes(a), seed=0).to(TENSORS)
     seen = [prepared.partners(torch.tensor(float(step))).reshape(4, 50) for step in range(3)]
     for shuffle in torch.cat(seen):
         assert sorted(shuffle.tolist()) == list(range(50))
@@ -58,7 +58,7 @@ def test_the_held_out_value_does_not_fit_noise():
     a, f = random.standard_normal((2, 100, 4)), torch.from_numpy(random.standard_normal((2, 4, 100)))
     penalty = MINE(10, critic_learning_rate=0.01)
     step, _ = settled(penalty, f[0], a[0], 15)
-    there = penalty.prepare(Attributes(a[1]), None, {}, seed=0).to(TENSORS)
+    there = penalty.prepare(Attributes(a[1]), seed=0).to(TENSORS)
     assert float(step.value.min()) > 0.2
     assert float(penalty.value(f[1], there, step.state).max()) < 0.1
 

@@ -16,7 +16,7 @@ SETTINGS = {"penalty": PrejudiceRemover(), "optimizer": Adam(0.05, steps=60), "r
 
 def evaluated(f, a, share=None, weight=None):
     penalty = PrejudiceRemover(share)
-    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0).to(TENSORS)
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), seed=0).to(TENSORS)
     return penalty.step(f, prepared, None), penalty.value(f, prepared, None)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.networks.on_gpu import triton_kernels
-from fairlevel.penalties.kernel_rows import KernelRows, PairSums
+from fairlevel.penalties.hsic import KernelRows, PairSums
 
 MOST_ATTRIBUTES = 64  # more do not fit the registers
 ROWS = 64  # of a block of pairs
@@ -21,17 +21,16 @@ class PairsOnGPU:
     def __init__(self, kernels: Any) -> None:
         self._kernels = kernels
 
-    def sums(self, u: Tensor, rows: KernelRows, which: Tensor) -> PairSums:
-        """For u = f / σ_f, (config, row), where configuration c uses the bandwidth of A number which_c."""
+    def sums(self, u: Tensor, rows: KernelRows) -> PairSums:
+        """For u = f / σ_f, (config, row)."""
         u, sensitive = u.contiguous(), rows.sensitive.contiguous()
         value, slope = torch.empty_like(u), torch.empty_like(u)
         (configs, count), attributes = u.shape, sensitive.shape[1]
         launch = self._kernels.pair_sums[(configs, -(-count // ROWS))]
         padded = max(16, 1 << max(attributes - 1, 0).bit_length())
-        of_a = sensitive, rows.lengths, rows.exponents
-        means = rows.row_mean.contiguous(), rows.mean
-        ends = which, rows.row_weight.contiguous(), value, slope, count, attributes
-        launch(u, *of_a, *means, *ends, PADDED=padded, BLOCK=ROWS, num_warps=4, num_stages=1)
+        of_a = sensitive, sensitive.square().sum(dim=1), -0.5 / rows.bandwidth**2, rows.row_mean.contiguous(), rows.mean
+        ends = rows.row_weight.contiguous(), value, slope, count, attributes
+        launch(u, *of_a, *ends, PADDED=padded, BLOCK=ROWS, num_warps=4, num_stages=1)
         return PairSums(value, slope)
 
 

@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.networks.backend import on_tensors
-from fairlevel.networks.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
+from fairlevel.networks.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, spread
 from fairlevel.penalties.protocol import PenaltyStep
-
-_CURVATURE_RIDGE = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,17 +27,16 @@ class FBO(TrainedMeanPenalty):
     name: ClassVar[str] = "fbo"
 
     @on_tensors
-    def step(self, prediction: Tensor, prepared: SplitAttributes, state: Warm) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: SplitAttributes, state: Tensor | None) -> PenaltyStep:
         """Algorithm 2, mode FBO."""
-        inner = prediction[:, prepared.rows.fit]
+        inner = prediction[:, prepared.fit_rows]
         parameters = self.descended(inner, prepared, state)
         fitted = self.mean.predict(parameters, prepared.fit)
         outside = self.mean.predict(parameters, prepared.evaluate)
         mean_fitted = (outside * prepared.evaluate_weight).sum(dim=-1, keepdim=True)
-        ridge = torch.full_like(mean_fitted[:, 0], _CURVATURE_RIDGE)
-        relative_curvature = self.loss.relative_curvature(
-            inner - fitted, lambda values: prepared.smoother.apply(values, ridge)
-        )
+        gradient_in = 2 * prepared.fit_weight * (fitted - mean_fitted)
+        if self.loss.passes > 1:
+            gradient_in = gradient_in * self.loss.relative_curvature(inner - fitted, prepared.smoother.apply)
         gradient = torch.zeros_like(prediction)
-        gradient[:, prepared.rows.fit] = 2 * prepared.fit_weight * (fitted - mean_fitted) * relative_curvature
-        return PenaltyStep(spread(outside, prepared.evaluate_weight), gradient, Warm(parameters, state.learning_rate))
+        gradient[:, prepared.fit_rows] = gradient_in
+        return PenaltyStep(spread(outside, prepared.evaluate_weight), gradient, parameters)

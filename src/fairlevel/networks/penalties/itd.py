@@ -13,7 +13,7 @@ from fairlevel.networks.backend import on_tensors
 from fairlevel.networks.fits import Regression
 from fairlevel.networks.network import Network
 from fairlevel.networks.on_gpu import Kernels
-from fairlevel.networks.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
+from fairlevel.networks.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, spread
 from fairlevel.penalties.protocol import PenaltyStep
 
 
@@ -40,39 +40,31 @@ class ITD(TrainedMeanPenalty):
             )
 
     @on_tensors
-    def step(self, prediction: Tensor, prepared: SplitAttributes, state: Warm) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: SplitAttributes, state: Tensor | None) -> PenaltyStep:
         """Algorithm 2, mode ITD."""
-        inner = prediction[:, prepared.rows.fit].detach()
+        inner = prediction[:, prepared.fit_rows].detach()
         warm = self.descended(inner, prepared, state)
         network = self.mean.network(prepared.fit.shape[1])
         kernels = network.kernels(warm, prepared.fit, inner)
         if kernels is not None and self.loss.passes == 1:
-            value, gradient_in = self._reversed(kernels, network, warm, inner, prepared, state.learning_rate)
+            value, gradient_in = self._reversed(kernels, network, warm, inner, prepared)
         else:
-            value, gradient_in = self._differentiated(warm, inner, prepared, state.learning_rate)
+            value, gradient_in = self._differentiated(warm, inner, prepared)
         gradient = torch.zeros_like(prediction)
-        gradient[:, prepared.rows.fit] = gradient_in
-        return PenaltyStep(value, gradient, Warm(warm, state.learning_rate))
+        gradient[:, prepared.fit_rows] = gradient_in
+        return PenaltyStep(value, gradient, warm)
 
-    def _differentiated(
-        self, warm: Tensor, inner: Tensor, prepared: SplitAttributes, rate: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _differentiated(self, warm: Tensor, inner: Tensor, prepared: SplitAttributes) -> tuple[Tensor, Tensor]:
         """Var h after the unrolled steps, (config,), and its gradient in the predictions, (config, fitting row)."""
         with torch.enable_grad():
             inner = inner.requires_grad_()
-            parameters = self.unrolled(warm, inner, prepared, rate, self.steps)
+            parameters = self.unrolled(warm, inner, prepared, self.steps)
             value = spread(self.mean.predict(parameters, prepared.evaluate), prepared.evaluate_weight)
             (gradient_in,) = torch.autograd.grad(value.sum(), inner)
         return value.detach(), gradient_in
 
     def _reversed(
-        self,
-        kernels: Kernels,
-        network: Network,
-        warm: Tensor,
-        inner: Tensor,
-        prepared: SplitAttributes,
-        rate: Tensor,
+        self, kernels: Kernels, network: Network, warm: Tensor, inner: Tensor, prepared: SplitAttributes
     ) -> tuple[Tensor, Tensor]:
         r"""The same with the chain written out: back through φ ← φ − η∇L(f, φ), whose derivatives are
 
@@ -81,12 +73,12 @@ class ITD(TrainedMeanPenalty):
         """
         path, fit = [warm], Regression(prepared.fit, inner, prepared.fit_weight)
         for _ in range(self.steps):
-            path.append(self.unrolled(path[-1], inner, prepared, rate, 1))
+            path.append(self.unrolled(path[-1], inner, prepared, 1))
         weight = prepared.evaluate_weight
         fitted, kept = network.forward(path[-1], prepared.evaluate)
         centred = fitted - (fitted * weight).sum(dim=-1, keepdim=True)
         adjoint = network.pullback(path[-1], kept, 2 * weight * centred)
-        result, step = torch.zeros_like(inner), rate.unsqueeze(1)
+        result, step = torch.zeros_like(inner), self.inner_learning_rate
         for parameters in reversed(path[:-1]):
             product, along = kernels.second(network.shape, parameters, adjoint, fit)
             result += 2 * step * prepared.fit_weight * along

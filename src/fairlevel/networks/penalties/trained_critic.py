@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import on_tensors
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, Moments
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, RowPlan
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
+from fairlevel.penalties.toolkit import check_positive
 
 ADAM = Adam(final_fraction=1.0)
 
@@ -36,17 +36,16 @@ class TrainedNetworks(NamedTuple):
 
 
 class CriticState(NamedTuple):
-    """The critic, step sizes (config,), steps taken (a scalar)."""
+    """The critic and its steps taken (a scalar)."""
 
     critic: TrainedNetworks
-    learning_rate: Tensor
     steps: Tensor
 
     @classmethod
-    def start(cls, network: Network, seed: int, learning_rate: Tensor) -> CriticState:
-        """Before the first step; of the precision and on the device of the step sizes, (config,)."""
-        critic = TrainedNetworks.start(network, seed, len(learning_rate), learning_rate)
-        return cls(critic, learning_rate, torch.zeros((), dtype=torch.float64, device=learning_rate.device))
+    def start(cls, network: Network, seed: int, prediction: Tensor) -> CriticState:
+        """Before the first step; of the precision and on the device of the predictions, (config, row)."""
+        critic = TrainedNetworks.start(network, seed, len(prediction), prediction)
+        return cls(critic, torch.zeros((), dtype=torch.float64, device=prediction.device))
 
 
 class WeightedRows(Protocol):
@@ -57,24 +56,25 @@ class WeightedRows(Protocol):
 
 
 @dataclass(frozen=True)
-class CriticDefaults(PenaltyDefaults):
+class CriticDefaults(Penalty):
     """Settings of the critic, and how far boosting may step."""
 
     critic_steps: int = 5
     critic_learning_rate: float = 0.01
     hidden: tuple[int, ...] = (64, 64)
-    rows: RowPlan = ALL_TRAINING_ROWS
-
-    tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
 
     def __post_init__(self) -> None:
         check_positive(critic_learning_rate=self.critic_learning_rate)
         if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
             raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
 
+    def rate(self, prediction: Tensor) -> Tensor:
+        """The critic's step size for each configuration, (config,)."""
+        return prediction.new_full((len(prediction),), self.critic_learning_rate)
+
     @on_tensors
-    def along(self, direction: Tensor, value: Tensor, prepared: WeightedRows, state: Any) -> Along:
+    def along(self, direction: Tensor, last: PenaltyStep, prepared: WeightedRows) -> Tensor:
         """2 E[t²], as for a share of the variance: the critic moves with the predictions, so that no search along
         them would mean anything.
         """
-        return Along(2 * (direction.square() * prepared.row_weight).sum(dim=-1))
+        return 2 * (direction.square() * prepared.row_weight).sum(dim=-1)

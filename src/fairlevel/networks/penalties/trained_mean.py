@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,48 +15,68 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, TorchBackend, on_tensors
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.penalties.inner_losses import InnerLoss, Squared
-from fairlevel.penalties.protocol import IN_OUT, Along, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
 from fairlevel.penalties.smoothing import PenaltySmoother
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, setting, weights_of_part
+from fairlevel.penalties.toolkit import check_mean, check_positive, weights_of_part
+
+_CURVATURE_RIDGE = 0.1
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """How the two halves of the training rows are used; the first half is IN, the second OUT."""
+
+    name: str
+    fit_on_in: bool
+    accuracy_on_out: bool
+
+
+ALL_TRAINING_ROWS = RowPlan("all rows", fit_on_in=False, accuracy_on_out=False)
+IN_OUT = RowPlan("IN fits the mean, OUT carries accuracy", fit_on_in=True, accuracy_on_out=True)
+IN_OUT_ALL_LABELS = RowPlan("IN fits the mean, all rows carry accuracy", fit_on_in=True, accuracy_on_out=False)
 
 
 @dataclass(frozen=True)
 class SplitAttributes(PreparedTensors):
-    """Attributes and normalised weights of both parts; fit (row, attribute), evaluate (row, attribute)."""
+    """Attributes of all rows, (row, attribute), those that fit the mean and those that evaluate it, each with weights
+    that sum to 1.
+    """
 
-    rows: Rows
+    sensitive: Any
     fit: Any
     evaluate: Any
+    row_weight: Any
     fit_weight: Any
     evaluate_weight: Any
+    fit_rows: slice
+    evaluate_rows: slice
+    accuracy_rows: slice
     seed: int
 
     @classmethod
-    def of(cls, attributes: Attributes, rows: Rows, seed: int) -> SplitAttributes:
-        values = attributes.values
-        return cls(
-            rows,
-            values[rows.fit],
-            values[rows.evaluate],
-            weights_of_part(attributes.row_weight, rows.fit, len(attributes)),
-            weights_of_part(attributes.row_weight, rows.evaluate, len(attributes)),
-            seed,
+    def of(cls, attributes: Attributes, plan: RowPlan, seed: int) -> SplitAttributes:
+        rows, values = len(attributes), attributes.values
+        inside, outside, everything = slice(0, rows // 2), slice(rows // 2, rows), slice(0, rows)
+        split = plan.fit_on_in and rows > 1
+        fit, evaluate = (inside, outside) if split else (everything, everything)
+        weight, fit_weight, evaluate_weight = (
+            weights_of_part(attributes.row_weight, part, rows) for part in (everything, fit, evaluate)
         )
+        accuracy = outside if plan.accuracy_on_out else everything
+        parts = (fit, evaluate, accuracy)
+        return cls(values, values[fit], values[evaluate], weight, fit_weight, evaluate_weight, *parts, seed)
+
+    @property
+    def accuracy(self) -> slice:
+        return self.accuracy_rows
 
     @cached_property
     def smoother(self) -> PenaltySmoother:
         """Smooths curvatures over A, for inner losses other than the squared one."""
         values, weight = (numbers.double().cpu().numpy() for numbers in (self.fit, self.fit_weight))
         attributes = Attributes(values, row_weight=weight)
-        smoother = PenaltySmoother.of(RandomFeaturesMean().prepare(attributes, seed=self.seed))
-        return smoother.to(TorchBackend(self.fit.device, self.fit.dtype))
-
-
-class Warm(NamedTuple):
-    """Inner parameters (config, parameter) kept from step to step, and the inner step sizes (config,)."""
-
-    parameters: Tensor
-    learning_rate: Tensor
+        smoother = RandomFeaturesMean().prepare(attributes, seed=self.seed)
+        return PenaltySmoother.of(smoother, _CURVATURE_RIDGE).to(TorchBackend(self.fit.device, self.fit.dtype))
 
 
 def spread(fitted: Tensor, row_weight: Tensor) -> Tensor:
@@ -66,13 +86,14 @@ def spread(fitted: Tensor, row_weight: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class TrainedMeanPenalty(PenaltyDefaults):
-    """Settings and preparation of a penalty whose inner network is trained beside the predictor.
+class TrainedMeanPenalty(Penalty):
+    """Settings and preparation of a penalty whose inner network is trained beside the predictor. Its state are the
+    parameters φ of the inner networks, (config, parameter), kept from step to step.
 
     Parameters
     ----------
     inner_steps : M, gradient steps on φ before each outer step
-    inner_learning_rate : η_in, one number or one per configuration (setting ``inner_learning_rate``)
+    inner_learning_rate : η_in
     mean : architecture of h_φ
     loss : what h minimises: ``Squared()``, ``Huber()``, ``Pinball()``
     rows : IN/OUT as printed
@@ -84,46 +105,42 @@ class TrainedMeanPenalty(PenaltyDefaults):
     loss: InnerLoss = Squared()
     rows: RowPlan = IN_OUT
 
-    tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
-
     def __post_init__(self) -> None:
         check_mean(self.mean, "trained", "MLPMean()")
         if not isinstance(self.inner_steps, int) or self.inner_steps < 0:
             raise InvalidInput(f"inner_steps={self.inner_steps} was given; a whole number ≥ 0 is needed, such as 10.")
-        if not self.inner_learning_rate > 0:
-            raise InvalidInput(
-                f"inner_learning_rate={self.inner_learning_rate} was given; a positive number is needed, such as 0.1."
-            )
+        check_positive(inner_learning_rate=self.inner_learning_rate)
 
     @on_tensors
-    def along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Along:
+    def along(self, direction: Tensor, last: PenaltyStep, prepared: SplitAttributes) -> Tensor:
         """2 E[t²], on the rows where it is larger: a conditional mean does not vary more than what it is the mean
         of.
         """
-        fit = direction[:, prepared.rows.fit].square() @ prepared.fit_weight
-        return Along(2 * torch.maximum(fit, direction[:, prepared.rows.evaluate].square() @ prepared.evaluate_weight))
+        fit, evaluate = direction[:, prepared.fit_rows].square(), direction[:, prepared.evaluate_rows].square()
+        return 2 * torch.maximum(fit @ prepared.fit_weight, evaluate @ prepared.evaluate_weight)
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> SplitAttributes:
-        """Both parts' attributes and weights."""
-        return SplitAttributes.of(attributes, rows, seed)
+    def prepare(self, attributes: Attributes, seed: int) -> SplitAttributes:
+        return SplitAttributes.of(attributes, self.rows, seed)
 
-    def init(self, prepared: SplitAttributes, configs: int, settings: Settings) -> Warm:
-        """The inner networks before the first step."""
+    def start(self, prepared: SplitAttributes, configs: int) -> Tensor:
+        """φ before the first step."""
         fit = prepared.fit
-        rate = setting(self, settings, "inner_learning_rate", fit, configs)
-        return Warm(self.mean.init(fit.shape[1], configs, prepared.seed, fit.dtype).to(fit.device), rate)
+        return self.mean.init(fit.shape[1], configs, prepared.seed, fit.dtype).to(fit.device)
 
-    def descended(self, inner: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
+    def descended(self, inner: Tensor, prepared: SplitAttributes, state: Tensor | None) -> Tensor:
         """φ after M warm steps on the predictions of the fitting rows (Algorithm 1)."""
-        return self.unrolled(state.parameters, inner, prepared, state.learning_rate, self.inner_steps)
+        before = self.start(prepared, len(inner)) if state is None else state
+        return self.unrolled(before, inner, prepared, self.inner_steps)
 
-    def unrolled(self, start: Tensor, inner: Tensor, prepared: SplitAttributes, rate: Tensor, steps: int) -> Tensor:
+    def unrolled(self, start: Tensor, inner: Tensor, prepared: SplitAttributes, steps: int) -> Tensor:
         """φ after ``steps`` steps from ``start``; differentiable in the predictions ``inner``, (config, fitting
         row).
         """
+        rate = inner.new_full((len(inner),), self.inner_learning_rate)
         return self.mean.descend(start, prepared.fit, inner, prepared.fit_weight, rate, steps, self.loss)
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
-        """Var of the current h over the evaluating rows, (config,)."""
-        return spread(self.mean.predict(state.parameters, prepared.evaluate), prepared.evaluate_weight)
+    def value(self, prediction: Tensor, prepared: SplitAttributes, state: Tensor | None) -> Tensor:
+        """Var of the current h over all rows, (config,)."""
+        parameters = self.start(prepared, len(prediction)) if state is None else state
+        return spread(self.mean.predict(parameters, prepared.sensitive), prepared.row_weight)

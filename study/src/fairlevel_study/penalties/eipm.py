@@ -14,8 +14,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
+from fairlevel.penalties.toolkit import check_positive
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
@@ -23,13 +23,12 @@ _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the en
 
 @dataclass(frozen=True)
 class KernelAnchors(PreparedTensors):
-    """How much each row differs from the average row around some anchors, for each of several bandwidths.
+    """How much each row differs from the average row around some anchors.
 
-    Shapes: bandwidths (bandwidth,), contrast W − w (bandwidth, anchor, row), anchor_weight π (anchor,), frequencies and
-    amplitudes of the kernel of f at σ_f = 1 (frequency,), row_weight w (row,).
+    Shapes: contrast W − w (anchor, row), anchor_weight π (anchor,), frequencies and amplitudes of the kernel of f
+    (frequency,), row_weight w (row,).
     """
 
-    bandwidths: Tensor
     contrast: Tensor
     anchor_weight: Tensor
     frequencies: Tensor
@@ -38,7 +37,7 @@ class KernelAnchors(PreparedTensors):
 
 
 @dataclass(frozen=True)
-class EIPM(PenaltyDefaults):
+class EIPM(Penalty):
     r"""Expected integral probability metric (Kong, Kim & Kim, 2025), with the maximum mean discrepancy as the metric
     and the prediction as the representation.
 
@@ -62,80 +61,66 @@ class EIPM(PenaltyDefaults):
 
     Parameters
     ----------
-    bandwidth : σ_f in standard deviations of y (setting ``bandwidth``)
-    sensitive_bandwidth : multiplier of b (setting ``sensitive_bandwidth``)
+    bandwidth : σ_f in standard deviations of y
+    sensitive_bandwidth : multiplier of b
     anchors : most anchors
     """
 
     bandwidth: float = 1.0
     sensitive_bandwidth: float = 1.0
     anchors: int = 128
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "eipm"
-    tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)
         if not isinstance(self.anchors, int) or self.anchors < 2:
             raise InvalidInput(f"anchors={self.anchors} was given; a whole number ≥ 2 is needed, such as 128.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelAnchors:
-        known = torch.from_numpy(distinct(self, settings, "sensitive_bandwidth"))
+    def prepare(self, attributes: Attributes, seed: int) -> KernelAnchors:
         weight = attributes.weight
         points = low_dimensional(attributes.values, weight)
         chosen = _anchors(points, self.anchors)
         dimension = points.shape[1]
-        b = known * ((dimension + 2) / 4 / (weight**2).sum()) ** (-1 / (dimension + 4))
+        b = self.sensitive_bandwidth * ((dimension + 2) / 4 / (weight**2).sum()) ** (-1 / (dimension + 4))
         distance = torch.from_numpy(((points[chosen, None] - points[None]) ** 2).sum(axis=-1))
         log_weight = torch.from_numpy(np.log(np.maximum(weight, 1e-300)))
-        near = torch.softmax(log_weight - distance / (2 * b.square())[:, None, None], dim=-1)
+        near = torch.softmax(log_weight - distance / (2 * b**2), dim=-1)
         frequencies, amplitudes = gaussian_kernel_as_cosines()
         return KernelAnchors(
-            known,
             near - torch.from_numpy(weight),
             torch.from_numpy(weight[chosen] / weight[chosen].sum()),
-            frequencies,
+            frequencies / self.bandwidth,
             amplitudes,
             torch.from_numpy(weight),
         )
 
-    def init(self, prepared: KernelAnchors, configs: int, settings: Settings) -> KernelWidths:
-        return KernelWidths.of(self, settings, prepared.bandwidths, prepared.anchor_weight, configs)
-
     @on_tensors
-    def step(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> PenaltyStep:
-        frequencies = prepared.frequencies / state.bandwidth[:, None, None]
-        turns = prediction.unsqueeze(-1) * frequencies
+    def step(self, prediction: Tensor, prepared: KernelAnchors, state: None) -> PenaltyStep:
+        turns = prediction.unsqueeze(-1) * prepared.frequencies
         cosine, sine = turns.cos(), turns.sin_()
-        moves, distances = self._moves(torch.cat([cosine, sine], dim=-1), prepared, state)
+        moves, distances = self._moves(torch.cat([cosine, sine], dim=-1), prepared)
         toward = moves * (prepared.anchor_weight / distances).unsqueeze(-1)
-        pulled = prepared.amplitudes.repeat(2) * torch.bmm(self._contrast(prepared, state).transpose(1, 2), toward)
+        pulled = prepared.amplitudes.repeat(2) * (prepared.contrast.T @ toward)
         of_cosine, of_sine = pulled.chunk(2, dim=-1)
-        gradient = (frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
-        return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient, state)
+        gradient = (prepared.frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
+        return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient)
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
+    def value(self, prediction: Tensor, prepared: KernelAnchors, state: None) -> Tensor:
         """Each d² less what independence would leave of it, Σ_i (W_i − w_i)² times mean(1 − k), before the root."""
-        turns = prediction.unsqueeze(-1) * (prepared.frequencies / state.bandwidth[:, None, None])
+        turns = prediction.unsqueeze(-1) * prepared.frequencies
         waves = torch.cat([turns.cos(), turns.sin_()], dim=-1)
-        _, distances = self._moves(waves, prepared, state)
+        _, distances = self._moves(waves, prepared)
         mean = prepared.row_weight @ waves
         spread = 1 - (mean.square() * prepared.amplitudes.repeat(2)).sum(dim=-1, keepdim=True)
-        floor = spread * self._contrast(prepared, state).square().sum(dim=-1)
+        floor = spread * prepared.contrast.square().sum(dim=-1)
         excess = distances.square() - floor
         return (excess.sign() * excess.abs().sqrt()) @ prepared.anchor_weight
 
-    def _contrast(self, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
-        """W − w at each configuration's bandwidth, (config, anchor, row)."""
-        if len(prepared.bandwidths) == 1:
-            return prepared.contrast.expand(len(state.which), -1, -1)
-        return prepared.contrast.index_select(0, state.which)
-
-    def _moves(self, waves: Tensor, prepared: KernelAnchors, state: KernelWidths) -> tuple[Tensor, Tensor]:
+    def _moves(self, waves: Tensor, prepared: KernelAnchors) -> tuple[Tensor, Tensor]:
         """Σ_i (W_mi − w_i) z(f_i), (config, anchor, wave), and d_m (config, anchor)."""
-        moves = torch.bmm(self._contrast(prepared, state), waves)
+        moves = prepared.contrast @ waves
         square = (moves.square() * prepared.amplitudes.repeat(2)).sum(dim=-1)
         return moves, (square + _ROUNDING).sqrt()
 

@@ -7,17 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, device, namespace
+from fairlevel.arrays import AnyArray
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import Features, factor
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
 from fairlevel.penalties.smoothing import PenaltySmoother
-from fairlevel.penalties.toolkit import PenaltyDefaults
 from fairlevel_study.penalties.hgr_kernel import check_degrees, products
 
 
 @dataclass(frozen=True)
-class GeDI(PenaltyDefaults):
+class GeDI(Penalty):
     r"""The square of generalised disparate impact with a polynomial kernel (Giuliani, Misino & Lombardi, ICML 2023).
 
     .. math:: \mathrm{GeDI} = \max_\beta \frac{\operatorname{cov}(G\beta, f)}{\operatorname{Var}(G\beta)}
@@ -41,45 +40,29 @@ class GeDI(PenaltyDefaults):
     """
 
     degree: int = 3
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "gedi"
 
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree)
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
+    def prepare(self, attributes: Attributes, seed: int) -> PenaltySmoother:
         def polynomials(rows: Attributes) -> Features:
             nothing = np.empty((len(rows), 0))
             return Features(nothing, products(rows.values, self.degree), nothing)
 
-        return PenaltySmoother.of(factor(polynomials, attributes))
+        return PenaltySmoother.of(factor(polynomials, attributes), ridge=0.0)
 
-    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
-        """The coefficients c = BᵀWf of the last predictions, (config, function)."""
-        functions = prepared.functions
-        shape = (configs, functions.shape[1])
-        return namespace(functions).zeros(shape, dtype=functions.dtype, device=device(functions))
+    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: None) -> PenaltyStep:
+        """P = Σ_j c_j² with c = BᵀWf, and its gradient 2 W B c."""
+        coefficients = prepared.coefficients(prediction)
+        gradient = 2 * (coefficients @ prepared.functions.T) * prepared.row_weight
+        return PenaltyStep((coefficients**2).sum(-1), gradient)
 
-    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
-        return self._solved(prepared.coefficients(prediction), prepared)
+    def along(self, direction: AnyArray, last: PenaltyStep, prepared: PenaltySmoother) -> AnyArray:
+        """P is a quadratic function: 2 Σ_j (BᵀWt)_j²."""
+        return 2 * (prepared.coefficients(direction) ** 2).sum(-1)
 
-    def _solved(self, coefficients: AnyArray, prepared: PenaltySmoother) -> PenaltyStep:
-        """P = Σ_j c_j², and its gradient 2 W B c."""
-        value = (coefficients**2).sum(-1)
-        return PenaltyStep(value, prepared.combined(2 * coefficients), coefficients)
-
-    def along(self, direction: AnyArray, value: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> Along:
-        """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""
-        products_ = prepared.coefficients(direction)
-        return Along(2 * (products_**2).sum(-1), products_)
-
-    def step_after(
-        self, prediction: AnyArray, move: AnyArray, along: Along, prepared: PenaltySmoother, state: AnyArray
-    ) -> PenaltyStep:
-        """c is linear in f: c + move · BᵀWt."""
-        return self._solved(state + move[:, None] * along.products, prepared)
-
-    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> AnyArray:
+    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: None) -> AnyArray:
         """With the leave-one-out regression in place of the fitted one: zero on average where A says nothing."""
-        return prepared.leave_out_covariance(prediction, namespace(prediction).zeros_like(prediction[:, 0]))
+        return prepared.leave_out_covariance(prediction)

@@ -13,8 +13,7 @@ from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.network import Network
 from fairlevel.networks.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
 from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.protocol import PenaltyStep
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
 
@@ -29,11 +28,10 @@ class PairRows(PreparedTensors):
 
 
 class HGRState(NamedTuple):
-    """The networks on f and on A, step sizes (config,), steps taken (a scalar)."""
+    """The networks on f and on A, steps taken (a scalar)."""
 
     of_prediction: TrainedNetworks
     of_attributes: TrainedNetworks
-    learning_rate: Tensor
     steps: Tensor
 
 
@@ -67,7 +65,7 @@ class NeuralHGR(CriticDefaults):
     Parameters
     ----------
     critic_steps : steps of φ and ψ for each step of the predictor
-    critic_learning_rate : their step size, one number or one per configuration (setting ``critic_learning_rate``)
+    critic_learning_rate : their step size
     hidden : widths of their tanh layers
     """
 
@@ -76,31 +74,32 @@ class NeuralHGR(CriticDefaults):
 
     name: ClassVar[str] = "hgr"
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PairRows:
+    def prepare(self, attributes: Attributes, seed: int) -> PairRows:
         return PairRows(torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight), seed)
 
-    def init(self, prepared: PairRows, configs: int, settings: Settings) -> HGRState:
+    def _start(self, prepared: PairRows, configs: int) -> HGRState:
         like = prepared.sensitive
         return HGRState(
             TrainedNetworks.start(self._of_prediction, prepared.seed, configs, like),
             TrainedNetworks.start(self._of_attributes(prepared), prepared.seed + 1, configs, like),
-            setting(self, settings, "critic_learning_rate", like, configs),
             torch.zeros((), dtype=torch.float64, device=like.device),
         )
 
     @on_tensors
-    def step(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: PairRows, state: HGRState | None) -> PenaltyStep:
+        state = state or self._start(prepared, len(prediction))
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         inputs, first, second = u.value.unsqueeze(-1), self._of_prediction, self._of_attributes(prepared)
         phi, psi, steps = state.of_prediction.copied(), state.of_attributes.copied(), state.steps
+        rate = self.rate(prediction)
         for _ in range(self.critic_steps):
             own, activations = first.forward_all(phi.parameters, inputs)
             other, kept = second.forward(psi.parameters, prepared.sensitive)
             found = correlation(own.squeeze(-1), other, weight)
             down = first.pullback_all(phi.parameters, activations, -found.in_first.unsqueeze(-1))
             down_other = second.pullback(psi.parameters, kept, -found.in_second)
-            ADAM.update(phi.parameters, down, phi.moments, state.learning_rate, steps)  # in place
-            ADAM.update(psi.parameters, down_other, psi.moments, state.learning_rate, steps)
+            ADAM.update(phi.parameters, down, phi.moments, rate, steps)  # in place
+            ADAM.update(psi.parameters, down_other, psi.moments, rate, steps)
             steps = steps + 1
         own, activations = first.forward_all(phi.parameters, inputs)
         found = correlation(own.squeeze(-1), second.predict(psi.parameters, prepared.sensitive), weight)
@@ -108,12 +107,13 @@ class NeuralHGR(CriticDefaults):
         upstream = (2 * spread * c).unsqueeze(1) * found.in_first
         gradient = first.input_pullback(phi.parameters, activations, upstream.unsqueeze(-1)).squeeze(-1)
         gradient = gradient + 2 * weight * u.value * c.square().unsqueeze(1)
-        after = HGRState(phi, psi, state.learning_rate, steps)
+        after = HGRState(phi, psi, steps)
         return PenaltyStep(spread * c.square(), through_standardising(gradient, u, weight), after)
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> Tensor:
+    def value(self, prediction: Tensor, prepared: PairRows, state: HGRState | None) -> Tensor:
         """The value with the present functions, which have not seen these rows."""
+        state = state or self._start(prepared, len(prediction))
         u = standardised(prediction, prepared.row_weight).value
         own, _ = self._of_prediction.forward_all(state.of_prediction.parameters, u.unsqueeze(-1))
         other = self._of_attributes(prepared).predict(state.of_attributes.parameters, prepared.sensitive)

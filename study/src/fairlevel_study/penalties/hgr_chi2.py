@@ -13,8 +13,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, row_blocks
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
+from fairlevel.penalties.toolkit import check_positive, row_blocks
 
 _EDGE = 2.5  # nodes lie between −2.5 and 2.5 standard deviations
 _EMPTY = 1e-10  # density of a node that no row is near; divisions stay finite
@@ -22,14 +22,13 @@ _EMPTY = 1e-10  # density of a node that no row is near; divisions stay finite
 
 @dataclass(frozen=True)
 class DensityRows(PreparedTensors):
-    """Kernels of the attributes at the nodes of their axis, for each of several bandwidths.
+    """Kernels of the attributes at the nodes of their axis.
 
-    Shapes: bandwidths (bandwidth,), width b (bandwidth,), kernels w_i k_b(g_n − a_i) / b (bandwidth, attribute · node,
-    row), permuted the same with the rows of A permuted, nodes g (node,), row_weight (row,).
+    Shapes: width b, kernels w_i k_b(g_n − a_i) / b (attribute · node, row), permuted the same with the rows of A
+    permuted, nodes g (node,), row_weight (row,).
     """
 
-    bandwidths: Tensor
-    width: Tensor
+    width: float
     kernels: Tensor
     permuted: Tensor
     nodes: Tensor
@@ -44,7 +43,7 @@ class Density(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ChiSquareHGR(PenaltyDefaults):
+class ChiSquareHGR(Penalty):
     r"""The χ² divergence between the joint density of f and A and the product of its margins (Mary, Calauzènes &
     El Karoui, ICML 2019): an upper bound of the squared HGR correlation.
 
@@ -69,24 +68,21 @@ class ChiSquareHGR(PenaltyDefaults):
 
     Parameters
     ----------
-    bandwidth : multiplier of b (setting ``bandwidth``)
+    bandwidth : multiplier of b
     nodes : per axis; None for 5/b, at most 50, as the authors
     """
 
     bandwidth: float = 1.0
     nodes: int | None = None
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr_chi2"
-    tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth)
         if self.nodes is not None and (not isinstance(self.nodes, int) or self.nodes < 5):
             raise InvalidInput(f"nodes={self.nodes} was given; a whole number ≥ 5 is needed, such as 20.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> DensityRows:
-        known = torch.from_numpy(distinct(self, settings, "bandwidth"))
+    def prepare(self, attributes: Attributes, seed: int) -> DensityRows:
         weight = torch.from_numpy(attributes.weight)
         rule = float((1 / weight.square().sum()) ** (-1 / 6))
         count = self.nodes or int(min(50, max(5, 2 * _EDGE / rule)))
@@ -95,50 +91,45 @@ class ChiSquareHGR(PenaltyDefaults):
         centred = values - weight @ values
         spread = (weight @ centred.square()).sqrt()
         points = (centred[:, spread > 1e-12] / spread[spread > 1e-12]).T  # (attribute, row)
-        width = (known * rule)[:, None, None, None]
+        width = self.bandwidth * rule
         kernels = _kernel((nodes[:, None] - points[:, None, :]) / width, width) * weight
         order = torch.from_numpy(np.random.default_rng(seed).permutation(len(weight)))
         permuted = kernels[..., order] / weight[order].clamp_min(1e-300) * weight
-        return DensityRows(known, known * rule, kernels.flatten(1, 2), permuted.flatten(1, 2), nodes, weight)
-
-    def init(self, prepared: DensityRows, configs: int, settings: Settings) -> Tensor:
-        """Which of the bandwidths each configuration uses, (config,)."""
-        which: Tensor = position(self, settings, "bandwidth", prepared.bandwidths, configs)
-        return which
+        return DensityRows(width, kernels.flatten(0, 1), permuted.flatten(0, 1), nodes, weight)
 
     @on_tensors
-    def step(self, prediction: Tensor, prepared: DensityRows, state: Tensor) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: DensityRows, state: None) -> PenaltyStep:
         u, weight = standardised(prediction, prepared.row_weight), prepared.row_weight
-        found = self._divergence(u.value, prepared.kernels, prepared, state)
+        found = self._divergence(u.value, prepared.kernels, prepared)
         spread = (weight * u.value.square()).sum(dim=-1)
         gradient = 2 * weight * u.value * found.value.unsqueeze(1)
         slope = found.slope.transpose(2, 3).flatten(1, 2)  # (config, attribute · node', node)
-        width = prepared.width[state][:, None, None]
-        for rows in row_blocks(prediction):
+        width = prepared.width
+        for rows in row_blocks(prediction.shape[1], prediction):
             toward = (prepared.nodes[:, None] - u.value[:, None, rows]) / width
             own = _kernel(toward, width) * toward / width
-            pulled = torch.bmm(slope.transpose(1, 2), prepared.kernels[:, :, rows].index_select(0, state))
+            pulled = slope.transpose(1, 2) @ prepared.kernels[:, rows]
             gradient[:, rows] += spread.unsqueeze(1) * (own * pulled).sum(dim=1)
-        return PenaltyStep(spread * found.value, through_standardising(gradient, u, weight), state)
+        return PenaltyStep(spread * found.value, through_standardising(gradient, u, weight))
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: DensityRows, state: Tensor) -> Tensor:
+    def value(self, prediction: Tensor, prepared: DensityRows, state: None) -> Tensor:
         """Less the same estimate with the rows of A permuted: zero on average where f and A are independent."""
         u = standardised(prediction, prepared.row_weight).value
         spread = (prepared.row_weight * u.square()).sum(dim=-1)
         here, without = (
-            self._divergence(u, kernels, prepared, state).value for kernels in (prepared.kernels, prepared.permuted)
+            self._divergence(u, kernels, prepared).value for kernels in (prepared.kernels, prepared.permuted)
         )
         return spread * (here - without)
 
-    def _divergence(self, u: Tensor, kernels: Tensor, prepared: DensityRows, state: Tensor) -> Density:
+    def _divergence(self, u: Tensor, kernels: Tensor, prepared: DensityRows) -> Density:
         """χ² averaged over attributes, and its slope in Σ_i w_i k_b(g_m − u_i) k_b(g_n − a_i)."""
-        nodes = len(prepared.nodes)
-        width, joint = prepared.width[state][:, None, None], u.new_zeros(len(u), kernels.shape[1], nodes)
-        for rows in row_blocks(u):
+        nodes, width = len(prepared.nodes), prepared.width
+        joint = u.new_zeros(len(u), len(kernels), nodes)
+        for rows in row_blocks(u.shape[1], u):
             own = _kernel((prepared.nodes[:, None] - u[:, None, rows]) / width, width)
-            joint.baddbmm_(kernels[:, :, rows].index_select(0, state), own.transpose(1, 2))
-        count = kernels.shape[1] // nodes
+            joint += kernels[:, rows] @ own.transpose(1, 2)
+        count = len(kernels) // nodes
         if count == 0:
             return Density(u.new_zeros(len(u)), u.new_zeros(len(u), 0, nodes, nodes))
         p = joint.view(len(u), count, nodes, nodes).transpose(2, 3)  # (config, attribute, node, node')
@@ -153,7 +144,7 @@ class ChiSquareHGR(PenaltyDefaults):
         return Density(value.mean(dim=1), slope / (total * count))
 
 
-def _kernel(scaled: Tensor, width: Tensor) -> Tensor:
+def _kernel(scaled: Tensor, width: float) -> Tensor:
     """exp(−x²/2) / b, and 0 where that is nothing."""
     kernel = torch.exp(-0.5 * scaled.square())
     return torch.where(kernel < 1e-12, 0.0, kernel) / width  # denormal numbers take thirty times as long

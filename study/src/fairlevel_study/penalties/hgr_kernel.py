@@ -16,8 +16,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
 
 MOST_FUNCTIONS = 200
 """Products of polynomials of A. Their number grows like attributes^degree, so the degree is lowered until there are no
@@ -76,7 +75,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KernelHGR(PenaltyDefaults):
+class KernelHGR(Penalty):
     r"""The square of the double-kernel Hirschfeld–Gebelein–Rényi correlation (Giuliani & Lombardi).
 
     .. math:: P = \max_{\alpha, \beta} \operatorname{corr}^2(F\alpha, G\beta) =
@@ -104,7 +103,6 @@ class KernelHGR(PenaltyDefaults):
     degree: int = 3
     sensitive_degree: int = 3
     ridge: float = 1e-3
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr_kernel"
 
@@ -113,7 +111,7 @@ class KernelHGR(PenaltyDefaults):
         if not 0 < self.ridge < float("inf"):
             raise InvalidInput(f"ridge={self.ridge} was given; a positive number is needed, such as 0.001.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Polynomials:
+    def prepare(self, attributes: Attributes, seed: int) -> Polynomials:
         functions, weight = torch.from_numpy(products(attributes.values, self.sensitive_degree)), attributes.weight
         row_weight = torch.from_numpy(weight)
         functions = functions - row_weight @ functions
@@ -121,12 +119,8 @@ class KernelHGR(PenaltyDefaults):
         whitening = (vectors / (moments.clamp_min(0) + self.ridge).sqrt()) @ vectors.T
         return Polynomials(functions, whitening, row_weight)
 
-    def init(self, prepared: Polynomials, configs: int, settings: Settings) -> Pair:
-        like = prepared.functions
-        return Pair(like.new_zeros(configs, self.degree), like.new_zeros(configs, like.shape[1]))
-
     @on_tensors
-    def step(self, prediction: Tensor, prepared: Polynomials, state: Pair) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: Polynomials, state: Pair | None) -> PenaltyStep:
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         found = hermite(u.value, self.degree)
         own = found[..., 1:] - (found[..., 1:] * weight.unsqueeze(1)).sum(dim=1, keepdim=True)  # F (config, row, k)
@@ -143,8 +137,10 @@ class KernelHGR(PenaltyDefaults):
         return PenaltyStep(spread * largest, through_standardising(gradient, u, weight), Pair(alpha, beta))
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: Polynomials, state: Pair) -> Tensor:
+    def value(self, prediction: Tensor, prepared: Polynomials, state: Pair | None) -> Tensor:
         """The squared correlation of the pair as training left it, on these rows; none where the sign has changed."""
+        if state is None:
+            return torch.zeros_like(prediction[:, 0])
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         phi = (hermite(u.value, self.degree)[..., 1:] @ state.of_prediction.unsqueeze(-1)).squeeze(-1)
         psi = state.of_attributes @ prepared.functions.T

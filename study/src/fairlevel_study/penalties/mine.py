@@ -15,8 +15,7 @@ from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.network import Network
 from fairlevel.networks.penalties.trained_critic import ADAM, CriticDefaults, CriticState
 from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.protocol import PenaltyStep
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step
@@ -79,7 +78,7 @@ class MINE(CriticDefaults):
     Parameters
     ----------
     critic_steps : steps of the critic for each step of the predictor
-    critic_learning_rate : its step size, one number or one per configuration (setting ``critic_learning_rate``)
+    critic_learning_rate : its step size
     hidden : widths of its tanh layers
     """
 
@@ -88,7 +87,7 @@ class MINE(CriticDefaults):
 
     name: ClassVar[str] = "mine"
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> ShuffledRows:
+    def prepare(self, attributes: Attributes, seed: int) -> ShuffledRows:
         order = _circle(attributes.values, seed)
         return ShuffledRows(
             torch.from_numpy(attributes.values),
@@ -98,15 +97,12 @@ class MINE(CriticDefaults):
             seed,
         )
 
-    def init(self, prepared: ShuffledRows, configs: int, settings: Settings) -> CriticState:
-        rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
-        return CriticState.start(self._network(prepared), prepared.seed, rate)
-
     @on_tensors
-    def step(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState | None) -> PenaltyStep:
         network, weight = self._network(prepared), prepared.row_weight
         u = standardised(prediction, weight)
-        critic, rate, steps = state.critic.copied(), state.learning_rate, state.steps
+        before = state or CriticState.start(network, prepared.seed, prediction)
+        critic, rate, steps = before.critic.copied(), self.rate(prediction), before.steps
         parameters = critic.parameters
         for _ in range(self.critic_steps):
             inputs, weights = _pairs(u.value, prepared, steps)
@@ -122,15 +118,16 @@ class MINE(CriticDefaults):
         own = answered.view(len(prediction), 1 + _SHUFFLES, -1).sum(dim=1)
         active = (spread * (found.value > 0)).unsqueeze(1)
         gradient = active * own + 2 * weight * u.value * information.unsqueeze(1)
-        after = CriticState(critic, rate, steps)
+        after = CriticState(critic, steps)
         return PenaltyStep(spread * information, through_standardising(gradient, u, weight), after)
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> Tensor:
+    def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState | None) -> Tensor:
         """The bound with the present critic, which has not seen these rows."""
-        u = standardised(prediction, prepared.row_weight).value
-        inputs, weights = _pairs(u, prepared, state.steps)
-        answers, _ = self._network(prepared).forward_all(state.critic.parameters, inputs)
+        network, u = self._network(prepared), standardised(prediction, prepared.row_weight).value
+        present = state or CriticState.start(network, prepared.seed, prediction)
+        inputs, weights = _pairs(u, prepared, present.steps)
+        answers, _ = network.forward_all(present.critic.parameters, inputs)
         spread = (prepared.row_weight * u.square()).sum(dim=-1)
         return spread * bound(answers, *weights).value.clamp_min(0)
 

@@ -14,8 +14,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.penalties.protocol import Penalty, PenaltyStep
 
 MOST_GROUPS = 32
 _EDGE = 0.01  # group means closer to 0 or 1 than this are no probabilities of a fitted classifier
@@ -33,7 +32,7 @@ class GroupRows(PreparedTensors):
 
 
 @dataclass(frozen=True)
-class PrejudiceRemover(PenaltyDefaults):
+class PrejudiceRemover(Penalty):
     r"""Mutual information between the predicted class and the group (Kamishima et al., ECML PKDD 2012), in nats.
 
     .. math:: P = \sum_s W_s \big(\varphi(p_s) - \varphi(\bar p)\big), \qquad
@@ -57,7 +56,6 @@ class PrejudiceRemover(PenaltyDefaults):
     """
 
     share: float | None = None
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "prejudice_remover"
 
@@ -79,7 +77,7 @@ class PrejudiceRemover(PenaltyDefaults):
         share = float(-values[0] / spread) if spread > 0 else 0.5
         return replace(self, share=share) if 0 < share < 1 else self
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> GroupRows:
+    def prepare(self, attributes: Attributes, seed: int) -> GroupRows:
         _, group = np.unique(attributes.values, axis=0, return_inverse=True)
         count = int(group.max()) + 1
         if count > MOST_GROUPS:
@@ -99,7 +97,7 @@ class PrejudiceRemover(PenaltyDefaults):
         (of_group, slope), (of_all, slope_of_all) = negative_entropy(mean), negative_entropy(total)
         value = ((of_group - of_all) * prepared.share).sum(dim=-1)
         gradient = (self._scale * (slope - slope_of_all)).to(prediction) @ prepared.weighted.T
-        return PenaltyStep(value.to(prediction), gradient, state)
+        return PenaltyStep(value.to(prediction), gradient)
 
     @on_tensors
     def value(self, prediction: Tensor, prepared: GroupRows, state: None) -> Tensor:

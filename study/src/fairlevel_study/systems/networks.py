@@ -24,7 +24,7 @@ from fairlevel.networks.network_stack import NetworkFactory
 from fairlevel.networks.optimizers import Adam, Moments, Optimizer
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Configurations
-from fairlevel.training.engine import train
+from fairlevel.training.engine import Trainer
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.systems.groups import GroupVariance, groups_of
 from fairlevel_study.systems.protocol import Data
@@ -34,15 +34,9 @@ def plain_network(
     x: Array, y: Array, setup: TrainingSetup, learning_rate: float, row_weight: Array | None = None
 ) -> NetworkMembers:
     """One network without any thought of A."""
-    members = train(
-        AllRows(TrainingRows(x, y, None, row_weight=row_weight)),
-        Configurations.of([0.0], learning_rate * setup.rate_scale),
-        predictor=setup.predictor,
-        penalty=NoPenalty(),
-        optimizer=setup.optimizer,
-        seed=setup.seed,
-        device=setup.device,
-    ).members
+    trainer = Trainer(setup.predictor, NoPenalty(), setup.optimizer, seed=setup.seed, device=setup.device)
+    rows = AllRows(TrainingRows(x, y, None, row_weight))
+    members = trainer.train(rows, Configurations.of([0.0], learning_rate * setup.rate_scale)).members
     if not isinstance(members, NetworkMembers):
         raise _networks_only(setup)
     return members

@@ -1,4 +1,4 @@
-"""A step after a known move along a direction is the step from the predictions, at less cost."""
+"""What is known of a penalty along a direction; A is factored once."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ from fairlevel.conditional_mean import RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean import protocol as means
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import ClosedFBO, RootFBO
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from tests.drawn_rows import TENSORS
 
 ROWS, CONFIGS = 120, 3
@@ -24,19 +23,18 @@ def attributes():
 @pytest.mark.parametrize(
     "penalty", [ClosedFBO(SplineMean(0.01)), RootFBO(SplineMean(0.01))], ids=lambda each: each.name
 )
-@pytest.mark.parametrize("configs", [1, CONFIGS])
-def test_after_a_move_value_and_gradient_are_those_of_the_predictions(penalty, configs):
-    prepared = penalty.prepare(attributes(), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(TENSORS)
-    f, first, second = torch.randn(3, configs, ROWS, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    moves = torch.linspace(0.1, 0.9, configs, dtype=torch.float64)
-    found, moved = penalty.step(f, prepared, penalty.init(prepared, configs, {})), f
-    for direction in (first, second):
-        along = penalty.along(direction, found.value, prepared, found.state)
-        moved = moved + moves.unsqueeze(1) * direction
-        found = penalty.step_after(moved, moves, along, prepared, found.state)
-    afresh = penalty.step(moved, prepared, penalty.init(prepared, configs, {}))
-    torch.testing.assert_close(found.value, afresh.value, rtol=1e-12, atol=1e-14)
-    torch.testing.assert_close(found.gradient, afresh.gradient, rtol=1e-11, atol=1e-14)
+def test_a_parabola_touches_the_penalty_and_is_nowhere_below_it(penalty):
+    """That of P is P itself; that of its root lies above."""
+    prepared = penalty.prepare(attributes(), seed=0).to(TENSORS)
+    f, direction = torch.randn(2, CONFIGS, ROWS, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    here = penalty.step(f, prepared, None)
+    slope, curvature = (here.gradient * direction).sum(-1), penalty.along(direction, here, prepared)
+    for move in (-3.0, -0.5, 1e-3, 0.5, 3.0):
+        there = penalty.step(f + move * direction, prepared, None).value
+        parabola = here.value + move * slope + move**2 * curvature / 2
+        assert (there <= parabola + 1e-12).all()
+        if penalty.name == "fbo_closed":
+            torch.testing.assert_close(there, parabola, rtol=1e-10, atol=1e-13)
 
 
 def test_a_is_factored_once_for_the_choice_of_the_ridge_and_for_training(monkeypatch):
