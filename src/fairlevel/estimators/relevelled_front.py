@@ -224,9 +224,12 @@ class RelevelledFront(Front):
         return self._models.report()
 
     @cached_property
-    def _calibrations(self) -> dict[str, Calibration]:
-        points = {DPVAR: self._points, SHARE: self._evaluation.points_of_shares()}
-        return {name: self._evaluation.calibration(of_name) for name, of_name in points.items()}
+    def _of_dpvar(self) -> Calibration:
+        return self._evaluation.calibration(self._points)
+
+    @cached_property
+    def _of_shares(self) -> Calibration:
+        return self._evaluation.calibration(self._evaluation.points_of_shares())
 
     def _measured(self, points: Points) -> MeasuredModels:
         predictions, rows = self._evaluation.in_units(points.predictions), self._rows
@@ -257,7 +260,8 @@ class RelevelledFront(Front):
         (interval,) = self._evaluation.intervals(self._models.evidence[-1:])
         if (interval.share_high if budget.name == SHARE else interval.high) <= budget.limit:
             return None
-        return self._calibrations[budget.name].budget(budget)
+        calibration = self._of_shares if budget.name == SHARE else self._of_dpvar
+        return calibration.budget(budget)
 
     def _proportions(self, budget: Budget) -> Array:
         """Of the candidates in the mixture within a budget, (candidate,)."""
