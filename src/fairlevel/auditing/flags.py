@@ -31,9 +31,7 @@ class Flag:
     sentence: str
 
 
-def find_flags(
-    interval: DPVarInterval, overall: DPVarInterval, plug_in: float | None, measures: tuple[Measure, ...]
-) -> Iterator[Flag]:
+def find_flags(interval: DPVarInterval, overall: DPVarInterval, measures: tuple[Measure, ...]) -> Iterator[Flag]:
     """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
     ``interval`` where there are none.
     """
@@ -66,11 +64,6 @@ def find_flags(
             "cannot_tell",
             f"No difference was found, but these rows cannot rule one out: up to {interval.share_high:.1%} of the "
             "prediction's variance is possible.",
-        )
-    if plug_in is not None and interval.low == 0 and plug_in > interval.estimate:
-        yield Flag(
-            "plug_in_is_noise",
-            f"The plug-in estimate of {number(plug_in, 3)} counts its own noise; zero is within the interval.",
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
         yield Flag(

@@ -29,8 +29,7 @@ class Question:
 
     @property
     def moves_by(self) -> float:
-        """√DPVar, how many units the average moves across profiles (± one standard deviation)."""
-        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+        return self.interval.moves_by
 
 
 def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, seed: int) -> tuple[Question, ...]:

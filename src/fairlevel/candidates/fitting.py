@@ -24,7 +24,7 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.members.protocol import Rescalable
-from fairlevel.metrics.learnt_attributes import with_learnt
+from fairlevel.metrics.evaluator import with_learnt
 from fairlevel.models.model import Model
 from fairlevel.training.rows import AllRows, TrainingRows
 

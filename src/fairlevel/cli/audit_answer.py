@@ -148,8 +148,6 @@ def _show_audit(talk: Talk, audit: Audit) -> None:
     moves = f"95 % interval: {number(interval.low**0.5)} to {number(interval.high**0.5)}"
     figures.append(("average prediction moves by ±", audit.moves_by, moves))
     figures.append(("DPVar, debiased", interval.estimate, _limits(interval)))
-    if audit.plug_in is not None and audit.floor is not None:
-        figures.append(("DPVar, the paper's estimate", audit.plug_in, f"by chance alone: {number(audit.floor)}"))
     figures += [
         (measure.name, measure.value, f"by chance: up to {number(measure.chance)}") for measure in audit.measures
     ]

@@ -16,7 +16,7 @@ from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.estimators.evaluation import Evaluation
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
-from fairlevel.metrics.learnt_attributes import with_learnt
+from fairlevel.metrics.evaluator import with_learnt
 from fairlevel.progress import stage
 from fairlevel.releveling.existing import ExistingModel
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections

@@ -12,7 +12,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.combiners import CandidateChoice, Combiner
-from fairlevel.metrics.learnt_attributes import with_learnt
+from fairlevel.metrics.evaluator import with_learnt
 from fairlevel.metrics.mixtures import SharedMean, most_accurate, shared_mean
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
 

@@ -45,4 +45,4 @@ def most_accurate(predictions: Array, target: Array, row_weight: Array) -> Array
 def shared_mean(prediction: Array, attributes: Attributes, seed: int) -> SharedMean:
     """The mean and the ridge that describe a prediction best, (row,)."""
     (choice,) = choices_for(attributes, (prediction - attributes.weight @ prediction)[None], seed)
-    return SharedMean(choice.candidate.mean, choice.ridge)
+    return SharedMean(choice.candidate.mean, choice.debiased.ridge)

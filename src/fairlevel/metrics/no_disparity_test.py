@@ -70,8 +70,8 @@ def tail(value: float, first: float, second: float, third: float) -> float:
     if second <= 0 or third <= 0:
         return 1.0 if value <= 0 else 0.0
     freedom = second**3 / third**2
-    place = (value - first) / np.sqrt(2 * second) * np.sqrt(2 * freedom) + freedom
-    return float(chdtrc(freedom, max(place, 0.0)))
+    standardised = (value - first) / np.sqrt(2 * second)
+    return float(chdtrc(freedom, max(standardised * np.sqrt(2 * freedom) + freedom, 0.0)))
 
 
 def _cauchy(p_values: Sequence[float]) -> float:
