@@ -179,9 +179,7 @@ class Figures:
 def _figures(
     rows: EvaluationRows, frame: pd.DataFrame, target: Array | None, threshold: float | None, seed: int
 ) -> Figures:
-    """All figures, in parallel: DPVar and further questions from all rows, the others from a part of them. ``frame``
-    holds the attributes as they were given.
-    """
+    """All figures, in parallel; ``frame`` holds the attributes as they were given."""
     part = np.random.default_rng(seed).permutation(len(rows))[:SIDE_ROWS]
     side = rows.take(part)
     attributes, unconditional = side.attributes(seed), replace(rows, factors=None)
@@ -225,9 +223,7 @@ def sampled_in_words(rows: int, of: int, seed: int) -> tuple[str, ...]:
 def _accuracy(
     prediction: Array, target: Array | None, row_weight: Array, threshold: float | None
 ) -> tuple[dict[str, float], Reliability | None]:
-    """Figures of accuracy where y is known; and probabilities against frequencies, where the prediction holds numbers
-    between the zeros and ones of y.
-    """
+    """Figures of accuracy where y is known; of probabilities of y = 1 also against its frequencies."""
     if target is None:
         return {}, None
     weight = row_weight / row_weight.sum()

@@ -159,9 +159,7 @@ MEASURES: dict[str, tuple[str, Callable[[Array, Attributes, int], PairedProducts
 
 
 def measure_dependence(rows: EvaluationRows, seed: int) -> tuple[Measure, ...]:
-    """Every measure of a prediction on attributes, with its 95 % quantile over random pairings, in which rows of a
-    group stay together.
-    """
+    """Every measure, with its 95 % quantile over random pairings, in which rows of a group stay together."""
     weight = rows.row_weight / rows.row_weight.sum()
     centred = rows.prediction - weight @ rows.prediction
     spread = float(np.sqrt(weight @ centred**2))

@@ -33,9 +33,7 @@ class Question:
 
 
 def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, seed: int) -> tuple[Question, ...]:
-    """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
-    threshold.
-    """
+    """All questions that these rows can answer: some need y, or y of 0 and 1, or a threshold."""
     asked: dict[str, tuple[str, Array]] = {}  # what is asked, and the values of rows that answer it, (row,)
     if target is not None:
         error = target - rows.prediction

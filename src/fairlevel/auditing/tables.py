@@ -119,9 +119,7 @@ def worst_profiles(prediction: Array, attributes: Attributes, frame: pd.DataFram
 
 
 def _furthest(difference: Array, half: Array, profiles: Array) -> list[int]:
-    """Positions of the profiles whose intervals reach furthest from 0 on either side, none of them near another: within
-    half a standard deviation of every attribute, of which ``profiles``, (profile, attribute), are multiples.
-    """
+    """Profiles whose intervals reach furthest from 0 on either side, half a standard deviation apart."""
     chosen: list[int] = []
     for side in (1, -1):
         of_side: list[int] = []

@@ -87,18 +87,14 @@ class LegitimateFactors:
 def attributes_within(
     values: Array, factors: Array | None, row_weight: Array | None, groups: Index | None, seed: int = 0
 ) -> Attributes:
-    """A, or A within L where there are factors, whose functions are fitted on these rows: (row, attribute), (row,
-    factor).
-    """
+    """A, or A within L, whose functions are fitted on these rows: (row, attribute), (row, factor)."""
     if factors is None:
         return Attributes(values, row_weight=row_weight, groups=groups)
     return LegitimateFactors.of(factors, row_weight, seed, groups).attributes(values, factors, row_weight, groups)
 
 
 def _features(categorical: Flags, cells: FeatureMap, curves: FeatureMap, together: FeatureMap, rows: Array) -> Features:
-    """Averages of cells of the categorical columns, (column,), and curves, which are always used; then products and
-    random features of all columns.
-    """
+    """Cells of categorical columns, (column,), and curves are always used; products and waves are optional."""
     averages, other_averages, cell, count, _ = cells(rows[:, categorical])
     if cell is not None:
         averages = indicators(cell, count)

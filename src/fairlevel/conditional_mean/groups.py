@@ -21,9 +21,7 @@ _MOST_VALUES = 500  # of all columns of repeating values that are read as groups
 
 
 def few_categories(sensitive: Array) -> Flags:
-    """Which columns take at most 12 distinct values, and fewer than rows: surely discrete. (row, column) ->
-    (column,).
-    """
+    """Which columns are surely discrete: at most 12 values, and fewer than rows; (row, column) -> (column,)."""
     most = min(MOST_CATEGORIES, len(sensitive) - 1)
     return np.array([_values_up_to(most, column) is not None for column in sensitive.T], dtype=bool)
 

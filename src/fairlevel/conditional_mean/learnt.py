@@ -89,9 +89,7 @@ def _standardised(gain: Array, unit: Index) -> Array:
 
 
 def _thin_directions(sensitive: Array, sampled: Flags) -> Array:
-    """The directions in which standardised attributes spread least, made of equal spread: by these, nearly equal
-    columns differ. Trees find the others along the columns.
-    """
+    """Directions in which attributes spread least, made of equal spread: there nearly equal columns differ."""
     if sensitive.shape[1] == 1:
         return sensitive[:, :0]
     spread = sensitive.std(axis=0)

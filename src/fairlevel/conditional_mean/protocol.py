@@ -110,9 +110,7 @@ def _beside(rows: Attributes, given: Callable[[Array], Array] | None, features: 
 
 
 def indicators(number: Index, count: int) -> Array:
-    """One column per category or level: (row,) -> (row, count). A row of none, −1, has zeros: its mean is the
-    intercept.
-    """
+    """One column per category: (row,) -> (row, count). A row of none, −1, has zeros."""
     values = np.zeros((len(number), count))
     seen = np.flatnonzero(number >= 0)
     values[seen, number[seen]] = 1.0

@@ -37,8 +37,9 @@ _BLOCK = 4_096  # rows at a time, whose functions stay in cache
 
 
 class Features(NamedTuple):
-    """Functions of A at some rows, before they are made orthonormal: free and penalised ones, (row, feature) each; and
-    where many free functions are indicators of levels, the level of each row, (row,), −1 for none, of ``levels`` in
+    """Functions of A at some rows: free ones, which are never shrunk, and penalised ones, (row, function) each.
+
+    Where many free functions are indicators, ``level`` has the level of each row, (row,), −1 for none, of ``levels`` in
     all. ``given`` are functions of legitimate factors, which stand beside them.
     """
 
@@ -351,9 +352,7 @@ def orthonormal(covariance: Array, free: int, given: int = 0) -> tuple[Array, Ar
 
 
 def _whitened(covariance: Array, spread: float = 0.0) -> tuple[Array, Array]:
-    """W with Wᵀ C W = 1, (feature, rank), and the second moments of its directions, rising (rank,). Directions that are
-    small beside the largest one, or beside ``spread``, are rounding errors.
-    """
+    """W with Wᵀ C W = 1, (feature, rank), and the moments of its directions, rising; rounding errors left out."""
     moments, vectors = np.linalg.eigh(covariance)
     kept = moments > RANK_TOLERANCE * max(moments.max(initial=0.0), spread)
     return vectors[:, kept] / np.sqrt(moments[kept]), moments[kept]

@@ -130,9 +130,7 @@ def choices_for(
 
 
 def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], ridges: Array, best: Array) -> Array:
-    """For each prediction the candidate of the smallest error, (config,), or one that shows clearly more DPVar; ridges
-    (candidate, config).
-    """
+    """The candidate of the smallest error, (config,), or one that shows clearly more DPVar."""
     if len(candidates) == 1:
         return best
     debiased = cache(lambda number, ridge: Debiased(candidates[number].smoother, ridge, candidates[number].units))
@@ -154,9 +152,7 @@ def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], ridge
 
 
 def shared_choice(predictions: Array, candidates: Sequence[Candidate]) -> Choice:
-    """The candidate and the ridge with the smallest sum of errors over all predictions, each relative to its variance;
-    (config, row).
-    """
+    """The choice with the smallest sum of errors, each relative to the variance of its prediction."""
     variance = np.maximum(np.square(predictions) @ candidates[0].smoother.row_weight, 1e-24)[:, None]
     totals = [(each.errors(predictions) / variance).sum(axis=0) for each in candidates]
     number = int(np.argmin([each.min() for each in totals]))

@@ -94,9 +94,7 @@ class Debiased:
         return estimates
 
     def matrix(self, prediction: Array) -> Array:
-        """The debiased DPVar of every mixture of predictions as a quadratic form, (config, row) -> (config, config):
-        the estimate of wᵀf is wᵀKw.
-        """
+        """K with wᵀKw the debiased DPVar of the mixture wᵀf: (config, row) -> (config, config)."""
         smoother, units, weight = self.smoother, self.units, self.smoother.row_weight
         centred = smoother.beyond_nuisance(prediction)
         coefficients = smoother.functions.sums(weight * centred)
@@ -114,9 +112,7 @@ class Debiased:
         return form
 
     def _noise_form(self, centred: Array, alone: Array) -> Array:
-        """Σ_u s_uᵀ diag(q) t_u of all pairs of f̃ and f − ĥ_{−u}, (config, row) each; units of high leverage get what
-        the others have on average, by tr Q_uu.
-        """
+        """Σ_u s_uᵀ diag(q) t_u of pairs of f̃ and f − ĥ_{−u}; units of high leverage get the average of the others."""
         functions, units, unusable = self.smoother.functions, self.units, self._unusable
         left, right = self.smoother.row_weight * centred, self.smoother.row_weight * alone
         if units.are_rows:
@@ -214,11 +210,9 @@ def leave_out_errors(prediction: Array, smoother: LinearSmoother, units: Units, 
 
 
 def cross_validated_ridge(prediction: Array, smoother: LinearSmoother, units: Units) -> Array:
-    """The ridge with the smallest error on rows, or groups, that are left out, (config,). A degree of freedom costs
-    more where they are groups, which are few.
-    """
+    """The ridge with the smallest error on rows, or groups, that are left out, (config,)."""
     if units.are_rows:
         return smoother.choose_ridge(prediction)
-    ridges = RIDGES[::-1]
-    best: Array = ridges[leave_out_errors(prediction, smoother, units, ridges, cost=2.0).argmin(axis=1)]
+    errors = leave_out_errors(prediction, smoother, units, RIDGES[::-1], cost=2.0)  # dearer, since groups are few
+    best: Array = RIDGES[::-1][errors.argmin(axis=1)]
     return best

@@ -136,7 +136,7 @@ class DPVarInterval:
     @property
     def moves_by(self) -> float:
         """√DPVar, how many units the average moves across profiles (± one standard deviation)."""
-        return max(self.estimate, 0.0) ** 0.5
+        return math.sqrt(max(self.estimate, 0.0))
 
     def scaled(self, factor: float) -> DPVarInterval:
         """The interval of predictions in other units, of which the squares are ``factor`` times as large."""
@@ -182,9 +182,7 @@ def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float
 
 
 def error_of(evidence: Evidence) -> tuple[float, float]:
-    """The estimate, at least 0, and its standard error upwards. No test is made, which is most of the work of an
-    interval.
-    """
+    """The estimate, at least 0, and its standard error upwards; no test, most of an interval's work, is made."""
     if evidence.variance == 0:
         return 0.0, 0.0
     estimate, high = max(evidence.estimate, 0.0), limits(evidence, z=1.0)[1]

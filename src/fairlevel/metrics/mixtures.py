@@ -19,9 +19,7 @@ class SharedMean(NamedTuple):
     ridge: float
 
     def disparity(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
-        r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row, or group, out; (candidate, row) -> (candidate,
-        candidate).
-        """
+        """K with DPVar(wᵀF) = wᵀ K w, debiased; (candidate, row) -> (candidate, candidate)."""
         return self._on(attributes, seed).matrix(predictions)
 
     def chance(self, attributes: Attributes, seed: int) -> float:

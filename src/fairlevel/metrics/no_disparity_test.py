@@ -50,9 +50,7 @@ def _p_values(candidate: Candidate, prediction: Array) -> list[float]:
 
 
 def _ridges_to_try(asked: float | None, smoother: LinearSmoother) -> list[float]:
-    """The ridge that was asked for, or ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom,
-    or all it has.
-    """
+    """The ridge asked for, or those at which the penalised part spends 0, 4, 16 or all degrees of freedom."""
     if asked is not None:
         return [asked]
     ridges, available = np.logspace(-9, 6, 61), len(smoother.moments)

@@ -86,9 +86,7 @@ def mean_profiles(
     points: int = 101,
     confidence: float = 0.95,
 ) -> list[MeanProfile]:
-    """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1). Rows of one
-    group (row,) belong together: bands then count groups.
-    """
+    """Profiles of several predictions along one attribute; (config, row), (row, 1). Bands count groups (row,)."""
     if few_categories(attribute)[0]:
         values, codes = np.unique(attribute, return_inverse=True)
         names = [f"{value:.6g}" for value in values]
@@ -120,9 +118,7 @@ def mean_profiles(
 
 
 def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
-    """The noise of each row, or group: its residual from a fit without it, or the spread of all predictions where no
-    other tells its mean; all of one shape, or spread once for all rows.
-    """
+    """The residual of each row, or group, from a fit without it; the spread of all where none other tells."""
     alone = leverage >= HIGH_LEVERAGE
     noise: Array = np.where(alone, spread, residual / np.where(alone, 1.0, 1 - leverage))
     return noise
@@ -131,9 +127,7 @@ def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
 def attribute_profiles(
     predictions: Array, sensitive: Sensitive, row_weight: Array | None = None, groups: Index | None = None
 ) -> dict[str, list[MeanProfile]]:
-    """Profiles of several predictions along each column as it was given: (config, row), attributes of the same rows;
-    rows of one group (row,) belong together.
-    """
+    """Profiles of several predictions, (config, row), along each column as it was given."""
     columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
     profiles = {}
     for column in columns:

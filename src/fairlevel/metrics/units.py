@@ -73,8 +73,9 @@ class Scores(NamedTuple):
 
     def products(self, other: Scores, weights: Array) -> Array:
         """s_uᵀ diag(q) t_u of each unit; weights q (function,), 1 for levels."""
-        of_levels: Array = self.levels.multiply(other.levels).sum(axis=1)
-        return of_levels + np.einsum("uf,uf,f->u", self.columns, other.columns, _of_columns(self.levels, weights))
+        products: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, _of_columns(self.levels, weights))
+        products += self.levels.multiply(other.levels).sum(axis=1)
+        return products
 
     def covariance(self) -> Covariance:
         """K = Σ_u s_u s_uᵀ."""
