@@ -150,11 +150,17 @@ def _principal(functions: Array) -> Array:
     return components
 
 
-MEASURES: dict[str, tuple[str, Callable[[Array, Attributes, int], PairedProducts]]] = {
-    "linear R²": ("straight-line differences in the average", linear_r2),
-    "GDP": ("differences in the average, in standard deviations of the prediction", gdp),
-    "HSIC": ("any dependence, the spread and shape of predictions included", hsic),
-    "maximal correlation": ("any dependence of f, f² or f³ on A", maximal_correlation),
+MEASURES: dict[str, Callable[[Array, Attributes, int], PairedProducts]] = {
+    "linear R²": linear_r2,
+    "GDP": gdp,
+    "HSIC": hsic,
+    "maximal correlation": maximal_correlation,
+}
+SEES = {
+    "linear R²": "straight-line differences in the average",
+    "GDP": "differences in the average, in standard deviations of the prediction",
+    "HSIC": "any dependence, the spread and shape of predictions included",
+    "maximal correlation": "any dependence of f, f² or f³ on A",
 }
 
 
@@ -169,9 +175,9 @@ def measure_dependence(rows: EvaluationRows, seed: int) -> tuple[Measure, ...]:
     order = np.insert(pairings, 0, np.arange(len(rows)), axis=0)  # as they are, first
     attributes = Attributes(standardiser(rows.sensitive, weight)(rows.sensitive), row_weight=rows.row_weight)
     measures = []
-    for name, (sees, products) in MEASURES.items():
+    for name, products in MEASURES.items():
         values = products(standard, attributes, seed).values(order)
-        measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), sees))
+        measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), SEES[name]))
     return tuple(measures)
 
 

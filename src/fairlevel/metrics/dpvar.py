@@ -14,7 +14,7 @@ from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.extras import networks
 from fairlevel.metrics.evaluator import DPVarEvaluator, Regressor, with_learnt
-from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
+from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed
 from fairlevel.metrics.interval import ONE_PROFILE, DPVarInterval, Evidence, StandardisedPredictions, interval_of
 
 METHODS = "debiased", "paper"
@@ -82,11 +82,11 @@ def dpvar(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    rows = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
     rows = rows.take(rows.sample(seed))
     attributes = rows.attributes(seed)
     if method == "debiased":
-        attributes = _learnt(attributes, rows.prediction, seed, regressor)
+        attributes = with_learnt(attributes, rows.prediction, seed, linear(regressor))
     return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, seed)[0])
 
 
@@ -123,9 +123,8 @@ def dpvar_interval(
     """
     check_level(level)
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
-    rows = rows.take(rows.sample(seed))
-    return interval_of_rows(rows, regressor, seed, level)
+    rows = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    return interval_of_rows(rows.take(rows.sample(seed)), linear(regressor), seed, level)
 
 
 def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
@@ -139,19 +138,12 @@ def interval_across(
     attributes: Attributes, prediction: Array, seed: int, regressor: Regressor = None, level: float = 0.95
 ) -> DPVarInterval:
     """The same of a prediction, (row,), across attributes that vary."""
-    attributes = _learnt(attributes, prediction, seed, regressor)
+    attributes = with_learnt(attributes, prediction, seed, regressor)
     (evidence,) = DPVarEvaluator(attributes, seed, regressor).evidence(prediction[None])
     interval = interval_of(evidence, level)
     if attributes.follow_factors or not interval.low:
         return interval
     return replace(interval, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
-
-
-def _learnt(attributes: Attributes, prediction: Array, seed: int, regressor: Regressor) -> Attributes:
-    """Functions of A are learnt from the prediction, unless one conditional mean was asked for."""
-    if isinstance(linear(regressor), LinearMean):
-        return attributes
-    return with_learnt(attributes, prediction, seed, regressor)  # type: ignore[arg-type]
 
 
 def dpvar_of_many(

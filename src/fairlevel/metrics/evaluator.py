@@ -78,24 +78,24 @@ class DPVarEvaluator:
         return on_single_threads(*(partial(interval_of, each) for each in self.evidence(predictions)))
 
 
-def with_learnt(
-    rows: Attributes, predictions: Array, seed: int, means: Sequence[LinearMean] | None = None
-) -> Attributes:
+def with_learnt(rows: Attributes, predictions: Array, seed: int, regressor: Regressor = None) -> Attributes:
     """The rows with the functions of A that describe one of the predictions, (row,) or (config, row), clearly better
-    than the best smooth mean, which may be one of these means; as they are where they have learnt functions already.
+    than the best smooth mean. They stay as they are where they have learnt functions already, and where one conditional
+    mean was asked for.
 
     Within legitimate factors L, functions of L come first, then functions of A and L together; ``follow_factors`` says
     whether the functions of L follow all that L says about the predictions.
     """
     predictions = StandardisedPredictions.of(np.atleast_2d(predictions), rows.counts).values
-    if rows.learnt is not None or not len(predictions) or is_one_profile(rows.values):
+    asked = isinstance(regressor, LinearMean)
+    if asked or rows.learnt is not None or not len(predictions) or is_one_profile(rows.values):
         return rows
     if rows.factors is not None and rows.given is not None:
         functions = _learnt(rows, rows.factors, predictions, _beyond_factors(rows, predictions), seed)
         follow = not functions.shape[1] and not _more_is_known(rows, rows.factors, predictions, seed)
         rows = replace(rows, given=np.hstack([rows.given, functions]), follow_factors=follow)
     residuals = np.empty_like(predictions)
-    for choice in choices_for(rows, predictions, seed, means):
+    for choice in choices_for(rows, predictions, seed, regressor):
         residuals[choice.configs] = choice.debiased.noise(predictions[choice.configs])
     functions = _learnt(rows, rows.columns, predictions, residuals, seed)
     return replace(rows, learnt=functions) if functions.shape[1] else rows
