@@ -33,17 +33,6 @@ def figures_closed():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def short_diagnostic(request):
-    """Audits train the networks of the paper's diagnostic on 50 rows, where they would spend most of their time; pages
-    and studies show what users get.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name not in ("docs", "study"):
-            patch.setattr("fairlevel.auditing.dependence.PAPER_ROWS", 50)
-        yield
-
-
-@pytest.fixture(scope="module", autouse=True)
 def few_points(request):
     """Paths measure 6 points instead of 12, and calibrate budgets on shares at 3 points instead of 8, each of which
     solves programmes in every fold; tests of paths, pages and studies have all of them.

@@ -11,6 +11,8 @@ Init = TypeVar("Init", bound=Callable[..., None])
 _SAMPLE = "audits of large tables read a random sample of rows= rows in one pass"
 _SINCE = "compare two audits with later.since(earlier)"
 
+_PAPER = "dpvar(None, y_pred, sensitive_features=A, method='paper') is the paper's estimate"
+
 _BATCHES = "train on a sample of the rows, or in a loop of your own with fairlevel.torch.DPVarPenalty"
 
 _PENALTY = "pip install fairlevel-study, and in Python pass fairlevel_study.penalties.{}() in its place"
@@ -22,6 +24,8 @@ REMOVED = {
     "fairlevel.parquet_memmaps": "numpy.load(file, mmap_mode='r') opens a memory map, pyarrow.parquet reads parts",
     "fairlevel.memory": "fairlevel.networks.memory.keep_freed_memory() is for networks on a CPU, where it pays",
     "fairlevel.audit_files": "audit(path, predictions=..., sensitive_features=...) reads files",
+    "Audit.plug_in": _PAPER,
+    "Audit.floor": _PAPER,
     "audit(baseline=)": _SINCE,
     "audit(state=)": f"{_SAMPLE}, which needs no state",
     "audit(executor=)": f"{_SAMPLE}, which needs no executor",

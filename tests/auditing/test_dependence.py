@@ -15,7 +15,7 @@ from fairlevel.auditing.dependence import (
 )
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
-from fairlevel.metrics.choice import general_mean
+from fairlevel.metrics.choice import suitable_means
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.penalties import GDP, LinearR2
 from tests.conditional_mean.discrete_rows import CASES
@@ -76,7 +76,7 @@ def test_hsic_is_that_of_gaussian_kernels_on_average(attributes, weights):
 
 def canonical_correlations(f, order, rows):
     """Between cubics of f and the functions of A, shrunk, by dense linear algebra."""
-    smoother = general_mean(rows.values).prepare(rows, seed=0)
+    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
     weight = smoother.row_weight
     root = np.sqrt(weight)[:, None]
     functions = smoother.functions.written_out() * np.sqrt(smoother.shrinkage(1e-3)) * root
@@ -117,7 +117,7 @@ def test_maximal_correlation_in_known_cases():
     assert found(np.zeros(4000)) == 0
     # two values have no square of their own: the correlation is that of the values
     two = standardised((a + z > 0).astype(float), None)
-    smoother = general_mean(rows.values).prepare(rows, seed=0)
+    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
     alone = np.linalg.norm(smoother.coefficients(two[None]) * np.sqrt(smoother.shrinkage(1e-3)))
     assert found(two) == pytest.approx(alone, rel=1e-9)
 

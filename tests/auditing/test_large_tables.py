@@ -15,6 +15,7 @@ from fairlevel import audit
 from fairlevel.data import stored_rows
 from fairlevel.data.stored_rows import Roles, sample_rows
 from fairlevel.exceptions import FairLevelError
+from tests.quick_audits import without_side_figures
 
 COLUMNS = ["age", "income", "town"]
 
@@ -41,21 +42,9 @@ def people(rows, seed=0, slope=0.3):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Small batches; side figures and the flags about them have tests of their own."""
+    """Small batches."""
     monkeypatch.setattr(stored_rows, "_BATCH", 128)
-    monkeypatch.setattr("fairlevel.auditing.audit._side_tasks", few_tasks)
-    monkeypatch.setattr("fairlevel.auditing.audit.find_flags", lambda *figures: ())
-
-
-def few_tasks(side, frame, seed):
-    attributes = pd.DataFrame({"attribute": list(frame.columns), "alone": 0.0, "lost": 0.0})
-    return {
-        "measures": tuple,
-        "paper": lambda: None,
-        "attributes": lambda: attributes,
-        "profiles": dict,
-        "worst": pd.DataFrame,
-    }
+    without_side_figures(monkeypatch)
 
 
 @pytest.fixture

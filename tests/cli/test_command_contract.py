@@ -73,7 +73,6 @@ def runs(home):
             patch.setattr(f"fairlevel.cli.demo.{example}", few_rows)
         patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
         patch.setattr("fairlevel.fronts.evaluation.SHARE_POINTS", 2)
-        patch.setattr("fairlevel.auditing.audit.paper_estimate", lambda rows, seed: None)  # seconds
         for name, line in LINES.items():
             again = ["--force"] if name in ("front", "relevel") else []
             found[name] = run_here(*line, columns=80), run_here(*line, *again, "--json", "--quiet")

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.auditing import stored_audit
+from tests.quick_audits import without_side_figures
 from tests.terminal import run_here
 
 
@@ -20,12 +21,7 @@ def test_an_audit_without_a_prediction_is_one_sentence(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Side figures have tests of their own."""
-    empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    tasks = {"measures": tuple, "paper": lambda: None, "attributes": lambda: empty, "profiles": dict}
-    tasks["worst"] = pd.DataFrame
-    monkeypatch.setattr("fairlevel.auditing.audit._side_tasks", lambda side, frame, seed: tasks)
-    monkeypatch.setattr("fairlevel.auditing.audit.find_flags", lambda *figures: ())
+    without_side_figures(monkeypatch)
     random = np.random.default_rng(0)
     table = pd.DataFrame({"age": random.normal(40, 10, 600), "town": random.choice(["a", "b"], 600)})
     table["old"] = table["age"] / 10 + random.standard_normal(600)

@@ -23,9 +23,9 @@ class Design(NamedTuple):
         makes = mean.joint_map(fit, 0)
 
         def columns(rows):
-            given, free, penalised, level, levels = makes(rows)
+            free, penalised, level, levels, given = makes(rows)
             free = free if level is None else np.hstack([indicators(level, levels), free])
-            nuisance = np.hstack([np.ones((len(rows), 1)), given])
+            nuisance = np.hstack([np.ones((len(rows), 1)), np.empty((len(rows), 0)) if given is None else given])
             return np.hstack([nuisance, free, penalised]), nuisance.shape[1], nuisance.shape[1] + free.shape[1]
 
         here, nuisance, free = columns(fit)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fairlevel.conditional_mean import GroupMean
+from fairlevel.conditional_mean import Features, GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.conditional_mean.protocol import indicators
@@ -18,8 +18,8 @@ class WrittenOut(GroupMean):
         features = super().feature_map(sensitive, row_weight, seed)
 
         def written_out(rows):
-            free, penalised = features(rows)
-            return np.hstack([indicators(features.level(rows), features.levels), free]), penalised
+            free, penalised, level, levels, _ = features(rows)
+            return Features(np.hstack([indicators(level, levels), free]), penalised)
 
         return written_out
 

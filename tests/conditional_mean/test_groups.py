@@ -21,9 +21,9 @@ def test_cells_of_one_or_two_rows_have_no_average():
     a, *_ = sparse_profiles(rows=3000)
     features = GroupMean().feature_map(a, np.full(len(a), 1 / len(a)), 0)
     cell, rows_in = np.unique(a, axis=0, return_counts=True)
-    assert not features.levels
-    assert features.kept.sum() == (rows_in >= 3).sum()
-    of_cells = features(cell)[1]  # columns are free: only cells are penalised
+    assert features(cell).level is None
+    of_cells = features(cell).penalised  # columns are free
+    assert of_cells.shape[1] == (rows_in >= 3).sum()
     np.testing.assert_array_equal(of_cells.sum(axis=1), rows_in >= 3)
     np.testing.assert_array_equal(of_cells.sum(axis=0), 1)
 
@@ -32,9 +32,9 @@ def test_free_cells_are_counted():
     a = np.repeat(np.arange(40.0), 10)[:, None]
     a[:1] = 40  # a cell of one row
     features = GroupMean().feature_map(a, np.full(400, 1 / 400), 0)
-    assert features.levels == 41
-    np.testing.assert_array_equal(np.bincount(features.level(a)), [9, *[10] * 39, 1])
-    np.testing.assert_array_equal(features.level(np.array([[3.0], [40.0], [3.5], [99.0]])), [3, 40, -1, -1])
+    assert features(a).levels == 41
+    np.testing.assert_array_equal(np.bincount(features(a).level), [9, *[10] * 39, 1])
+    np.testing.assert_array_equal(features(np.array([[3.0], [40.0], [3.5], [99.0]])).level, [3, 40, -1, -1])
 
 
 def test_thin_cells_do_not_silence_fuller_ones():
@@ -49,10 +49,11 @@ def test_the_emptiest_of_very_many_cells_are_left_out():
     random = np.random.default_rng(0)
     a = np.column_stack([random.integers(0, 40, 4000), random.integers(0, 30, 4000)]).astype(float)
     features = GroupMean().feature_map(a, np.full(4000, 1 / 4000), 0)
-    _, rows_in = np.unique(a, axis=0, return_counts=True)
-    assert not features.levels
-    assert 200 < features.kept.sum() <= 300
-    assert rows_in[features.kept].min() > rows_in[~features.kept].max()
+    cell, rows_in = np.unique(a, axis=0, return_counts=True)
+    assert features(cell).level is None
+    has_average = features(cell).penalised.any(axis=1)
+    assert 200 < has_average.sum() <= 300
+    assert rows_in[has_average].min() > rows_in[~has_average].max()
 
 
 def test_of_many_whole_numbers_the_column_of_fewest_values_is_groups():

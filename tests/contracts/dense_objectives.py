@@ -41,7 +41,7 @@ def linear_r2(f, a, weight, penalty, *_):
 def fbo_closed(f, a, weight, penalty, *_):
     """The smoother as a dense matrix, column by column, from its own definition as a regression."""
     w = shares(weight)
-    free, waves = map(torch.from_numpy, penalty.mean.feature_map(standard(a, w), w.numpy(), 0)(standard(a, w)))
+    free, waves = map(torch.from_numpy, penalty.mean.feature_map(standard(a, w), w.numpy(), 0)(standard(a, w))[:2])
     centred = f - (f @ w)[:, None]
     free, waves = free - w @ free, waves - w @ waves
     ridge = torch.block_diag(

@@ -60,9 +60,9 @@ def test_each_prediction_gets_the_mean_and_ridge_of_least_error(groups):
                 alone = leave_out_errors(F[[config]], candidate.smoother, candidate.units, candidate.ridges, cost=1.0)
                 errors.append(alone[0, ridge])
                 if candidate is choice.candidate:
-                    assert choice.ridge == candidate.ridges[ridge]
+                    assert choice.debiased.ridge == candidate.ridges[ridge]
             assert candidates[int(np.argmin(errors))] is choice.candidate
-            assert choose(F[config][None], candidates)[0].ridge == choice.ridge
+            assert choose(F[config][None], candidates)[0].debiased.ridge == choice.debiased.ridge
 
 
 def test_several_predictions_share_the_choice_of_least_error_together():
@@ -73,7 +73,7 @@ def test_several_predictions_share_the_choice_of_least_error_together():
         for ridge, errors in zip(candidate.ridges, candidate.errors(F).T, strict=True):
             totals[number, ridge] = (errors / np.square(F).mean(axis=1)).sum()
     number, ridge = min(totals, key=totals.get)
-    assert (choice.candidate, choice.ridge) == (candidates[number], ridge)
+    assert (choice.candidate, choice.debiased.ridge) == (candidates[number], ridge)
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(ROWS) // 3], ids=["rows", "groups"])

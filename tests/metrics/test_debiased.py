@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel import GroupMean, RandomFeaturesMean, RidgeMean, SplineMean
+from fairlevel.conditional_mean import Features
 from fairlevel.conditional_mean import smoother as module
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import attributes_within
@@ -166,7 +167,7 @@ class WrittenFree(RidgeMean):
 
     def feature_map(self, sensitive, row_weight, seed):
         known = np.unique(sensitive)
-        return lambda rows: ((rows == known).astype(float), np.empty((len(rows), 0)))
+        return lambda rows: Features((rows == known).astype(float), np.empty((len(rows), 0)))
 
 
 @pytest.mark.parametrize("name", ["levels and a slope", "splines"])
@@ -180,7 +181,7 @@ def test_labels_of_single_rows_in_any_order_are_rows(name):
         debiased = Debiased(mean.prepare(rows), RIDGE, Units.of(rows))
         noise = debiased.noise(F[:1])[0]
         variance = debiased.null_variance(debiased.scores(noise))
-        traces = debiased.scores(noise).covariance().traces(debiased.kept)
+        traces = debiased.scores(noise).covariance().traces(debiased.q)
         found.append(np.concatenate([debiased.estimates(F), noise, traces, [variance]]))
     np.testing.assert_allclose(*found, rtol=1e-9)
 

@@ -11,7 +11,6 @@ from fairlevel.exceptions import FairLevelError
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import read_rows
-from fairlevel.networks.optimizers import Adam
 
 ROWS = 4000
 RANDOM = np.random.default_rng(0)
@@ -38,10 +37,7 @@ def test_closed_forms(name):
     assert dpvar(None, f, sensitive_features=a) == pytest.approx(found.estimate, rel=1e-12)
 
 
-SMALL_NETWORK = MLPMean((16, 16), Adam(0.03, steps=100, final_fraction=1.0))
-
-
-@pytest.mark.parametrize("regressor", [SplineMean(), RandomFeaturesMean(), SMALL_NETWORK], ids=lambda r: r.name)
+@pytest.mark.parametrize("regressor", [SplineMean(), RandomFeaturesMean()], ids=lambda r: r.name)
 def test_regressors_agree_on_a_smooth_profile(regressor):
     a = A[:600, :2]
     f = np.sin(2 * a[:, 0]) + 0.5 * a[:, 1] + 0.5 * E[:600]
@@ -201,7 +197,7 @@ def test_random_state_is_read_as_scikit_learn_reads_it():
         dpvar(None, f, sensitive_features=a, random_state=-1)
 
 
-@pytest.mark.parametrize("regressor", [SplineMean, MLPMean, "splines"])
+@pytest.mark.parametrize("regressor", [SplineMean, MLPMean(), "splines"])
 def test_regressors_are_objects(regressor):
     with pytest.raises(FairLevelError, match=r"SplineMean\(\)"):
         dpvar(None, E, sensitive_features=A, regressor=regressor)
@@ -221,12 +217,6 @@ def test_huge_numbers_are_refused():
         dpvar(None, E * 1e200, sensitive_features=A)
     with pytest.raises(FairLevelError, match="huge"):
         dpvar(None, E, sensitive_features=A * 1e200)
-
-
-def test_trained_regressor_is_not_biased_by_small_folds():
-    a = np.tile([0.0, 1.0], 10)
-    values = [dpvar(None, a, sensitive_features=a, regressor=SMALL_NETWORK, random_state=seed) for seed in range(6)]
-    assert 0.24 < np.mean(values) < 0.3  # the unbiased variance of ten zeros and ten ones is .263
 
 
 def test_plain_gradient_descent_hides_part_of_a_quadratic_disparity():

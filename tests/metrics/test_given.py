@@ -93,14 +93,8 @@ def test_the_outcome_as_factor_is_equalised_odds():
 
 
 @pytest.mark.study
-def test_trained_mean_within_factors():
+def test_the_papers_estimate_within_factors():
     prediction, sensitive, given = Z[:1500] * L[:1500] + E[:1500], Z[:1500], L[:1500]
-    found = dpvar_interval(prediction, sensitive_features=sensitive, given=given, regressor=MLPMean())
-    assert found.low < np.mean((sensitive * given) ** 2) < found.high
-    level = dpvar_interval(
-        L[:1500] + E[:1500], sensitive_features=L[:1500] + Z[:1500], given=given, regressor=MLPMean()
-    )
-    assert level.low == 0
     paper = dpvar(None, prediction, sensitive_features=sensitive, given=given, method="paper", regressor=MLPMean())
     assert paper == pytest.approx(1, abs=0.25)
 

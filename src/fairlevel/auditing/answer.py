@@ -19,6 +19,7 @@ from fairlevel.fronts.budget import read_limit
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
+from fairlevel.removed import refuse_removed
 from fairlevel.report.numbers import number, p_phrase
 from fairlevel.report.provenance import Provenance
 
@@ -76,8 +77,6 @@ class Audit:
     Attributes
     ----------
     interval : DPVar, debiased, with its interval, share and test, on all rows
-    plug_in : the paper's estimate; never zero, noise included; None where PyTorch is not installed
-    floor : the paper's estimate when A is paired at random with predictions; None like ``plug_in``
     attributes : frame with columns attribute, alone, lost
     profiles : the average prediction along each attribute
     measures : other measures of dependence, with their values under random pairings
@@ -95,8 +94,6 @@ class Audit:
     """
 
     interval: DPVarInterval
-    plug_in: float | None
-    floor: float | None
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     measures: tuple[Measure, ...]
@@ -112,10 +109,14 @@ class Audit:
     reliability: Reliability | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
+    def __getattr__(self, name: str) -> Any:
+        refuse_removed(f"Audit.{name}", AttributeError)
+        raise AttributeError(f"'Audit' object has no attribute {name!r}")
+
     @property
     def moves_by(self) -> float:
         """√DPVar, how many units the average prediction moves across profiles (± one standard deviation)."""
-        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+        return self.interval.moves_by
 
     @property
     def decision_dpvar(self) -> DPVarInterval | None:
@@ -163,8 +164,6 @@ class Audit:
         """Plain values, ready for JSON."""
         return {
             "dpvar": asdict(self.interval),
-            "dpvar_paper": self.plug_in,
-            "dpvar_paper_by_chance": self.floor,
             "moves_by": self.moves_by,
             "attributes": self.attributes.to_dict(orient="records"),
             "measures": [asdict(measure) | {"found": measure.found} for measure in self.measures],

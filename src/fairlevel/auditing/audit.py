@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any, overload
@@ -11,11 +11,11 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.auditing.answer import Audit, Verdict
-from fairlevel.auditing.dependence import measure_dependence, paper_estimate
+from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.flags import find_flags, question_flags, rare_categories, repeated_rows
-from fairlevel.auditing.questions import ask, decisions, refuse_other_labels
+from fairlevel.auditing.questions import Question, ask, decisions, refuse_other_labels
 from fairlevel.auditing.stored_audit import StoredAudit, audit_stored
 from fairlevel.auditing.tables import attribute_shares, group_table, is_grouping, read_groups, worst_profiles
 from fairlevel.data.features import refuse_shuffled
@@ -23,11 +23,11 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.sensitive import Sensitive, as_frame, refuse_one_profile
 from fairlevel.data.stored_rows import Roles, is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.extras import has_networks, networks
 from fairlevel.metrics.dpvar import interval_of_rows
-from fairlevel.metrics.inputs import MOST_ROWS, EvaluationRows, read_every_row, read_seed, read_vector, sample_of
-from fairlevel.metrics.profile import attribute_profiles
-from fairlevel.metrics.reliability import class_figures, reliability
+from fairlevel.metrics.inputs import MOST_ROWS, EvaluationRows, read_every_row, read_seed, read_vector
+from fairlevel.metrics.interval import DPVarInterval
+from fairlevel.metrics.profile import MeanProfile, attribute_profiles
+from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.removed import refuse_removed
 from fairlevel.report.provenance import Provenance
 from fairlevel.threads import on_single_threads
@@ -106,37 +106,38 @@ def audit(
             _names(categories),
         )
         return audit_stored(y_pred, roles, threshold, rows, seed)
-    _refuse_names(y_pred, predictions=predictions is not None, categories=len(categories))
+    for name, is_given in {"predictions": predictions is not None, "categories": len(categories)}.items():
+        if is_given:
+            raise InvalidType(
+                f"{name}= is for stored rows, but {type(y_pred).__name__} was given; pass a path, a list of paths or a "
+                "pyarrow.dataset.Dataset."
+            )
     refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
-    every = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    measured = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
-    counting = np.flatnonzero(every.row_weight)
-    refuse_one_profile(every.sensitive[counting])
-    target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), frame)
-    tabulated = _tabulated(frame, by)
+    counting = np.flatnonzero(measured.row_weight)
+    refuse_one_profile(measured.sensitive[counting])
+    target = None if y_true is None else read_vector("y_true", y_true)
+    tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
+    if by is not None:
+        name = str(getattr(by, "name", None) or "by")
+        tabulated[f"{name} (by)" if name in tabulated else name] = read_groups(by)
+    for name, values in {"y_true": target, "by": None if by is None else [*tabulated.values()][-1]}.items():
+        if values is not None and len(values) != len(frame):
+            raise InvalidInput(f"{name} has {len(values)} rows but y_pred has {len(frame)}; pass the same rows.")
     if threshold is not None:  # refused before the work
-        decisions(every.prediction[counting], threshold)
+        decisions(measured.prediction[counting], threshold)
         if target is not None:
             refuse_other_labels(target[counting])
-    used = counting[sample_of(len(counting), seed, rows)]
-    measured, frame, target = every.take(used), frame.iloc[used], None if target is None else target[used]
-    if has_networks():
-        networks("diagnostic")  # which trains on one of the threads; all of them have to know PyTorch
-    side = _side_rows(len(used), seed)
-    tasks: dict[str, Callable[[], Any]] = {
-        "interval": lambda: interval_of_rows(measured, None, seed),  # the longest where rows are many
-        **_side_tasks(measured.take(side), frame.iloc[side], seed),
-        "overall": lambda: None if given is None else interval_of_rows(replace(measured, factors=None), None, seed),
-        "questions": lambda: ask(measured, target, threshold, seed),
-    }
-    figures = dict(zip(tasks, on_single_threads(*tasks.values()), strict=True))
-    interval, overall, paper = figures["interval"], figures["overall"], figures.pop("paper")
-    plug_in, floor = (None, None) if paper is None else (paper.value, paper.by_chance)
+    used = measured.sample(seed, int(rows))
+    measured, frame, target = measured.take(used), frame.iloc[used], None if target is None else target[used]
+    prediction, weight = measured.prediction, measured.row_weight
+    figures = _figures(measured, frame, target, threshold, seed)
     flags = (
-        *find_flags(interval, overall or interval, plug_in, figures["measures"]),
-        *question_flags(figures["questions"]),
+        *find_flags(figures.interval, figures.overall or figures.interval, figures.measures),
+        *question_flags(figures.questions),
         *repeated_rows(measured),
-        *rare_categories(interval, frame),
+        *rare_categories(figures.interval, frame),
     )
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     provenance = Provenance(
@@ -148,42 +149,54 @@ def audit(
         seed=seed,
         method=(METHOD, *sampled_in_words(len(used), len(counting), seed)),
     )
-    prediction, weight = measured.prediction, measured.row_weight
+    accuracy, calibration = _accuracy(prediction, target, weight, threshold)
     return Audit(
-        **figures,
-        plug_in=plug_in,
-        floor=floor,
+        **vars(figures),
         flags=flags,
         groups={name: group_table(column.iloc[used], prediction, weight, target) for name, column in tabulated.items()},
         rows=len(used),
-        side_rows=len(side),
-        accuracy=_accuracy(prediction, target, weight, threshold),
-        reliability=None
-        if target is None or not _are_probabilities(prediction, target)
-        else reliability(target, prediction, sample_weight=weight),
+        side_rows=min(len(used), SIDE_ROWS),
+        accuracy=accuracy,
+        reliability=calibration,
         given=factors,
         provenance=provenance,
     )
 
 
-def _side_tasks(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> dict[str, Callable[[], Any]]:
-    """What computes the figures beside DPVar, by field of :class:`Audit`; ``frame`` holds the attributes as they were
-    given. The one that needs most memory comes first, beside the one that needs least, and short ones last.
-    """
-    attributes, prediction = rows.attributes(seed), rows.prediction
+@dataclass(frozen=True)
+class Figures:
+    """What takes time to compute; see :class:`Audit`."""
 
-    def profiles() -> dict[str, Any]:
-        sensitive = Sensitive(rows.sensitive, (), rows.columns)
-        along = attribute_profiles(prediction[None], sensitive, rows.row_weight, rows.groups)
-        return {name: profile for name, (profile,) in along.items()}
+    interval: DPVarInterval
+    overall: DPVarInterval | None
+    questions: tuple[Question, ...]
+    measures: tuple[Measure, ...]
+    attributes: pd.DataFrame
+    worst: pd.DataFrame
+    profiles: dict[str, MeanProfile]
 
-    return {
-        "measures": lambda: measure_dependence(rows, seed),
-        "paper": lambda: paper_estimate(rows, seed),
-        "attributes": lambda: attribute_shares(prediction, attributes, rows.columns, seed),
-        "profiles": profiles,
-        "worst": lambda: worst_profiles(prediction, attributes, frame, seed),
+
+def _figures(
+    rows: EvaluationRows, frame: pd.DataFrame, target: Array | None, threshold: float | None, seed: int
+) -> Figures:
+    """All figures, in parallel; ``frame`` holds the attributes as they were given."""
+    part = np.random.default_rng(seed).permutation(len(rows))[:SIDE_ROWS]
+    side = rows.take(part)
+    attributes, unconditional = side.attributes(seed), replace(rows, factors=None)
+    tasks: dict[str, Callable[[], Any]] = {
+        "interval": lambda: interval_of_rows(rows, None, seed),  # the longest where rows are many
+        "measures": lambda: measure_dependence(side, seed),
+        "attributes": lambda: attribute_shares(side.prediction, attributes, side.columns, seed),
+        "profiles": lambda: attribute_profiles(
+            side.prediction[None], Sensitive(side.sensitive, (), side.columns), side.row_weight, side.groups
+        ),
+        "worst": lambda: worst_profiles(side.prediction, attributes, frame.iloc[part], seed),
+        "overall": lambda: None if rows.factors is None else interval_of_rows(unconditional, None, seed),
+        "questions": lambda: ask(rows, target, threshold, seed),
     }
+    figures = dict(zip(tasks, on_single_threads(*tasks.values()), strict=True))
+    profiles = {name: profile for name, (profile,) in figures.pop("profiles").items()}
+    return Figures(**figures, profiles=profiles)
 
 
 def _refuse_unknown(others: Mapping[str, Any]) -> None:
@@ -196,63 +209,31 @@ def _refuse_unknown(others: Mapping[str, Any]) -> None:
         raise InvalidType(f"audit() got an unexpected keyword argument {name!r}{hint}")
 
 
-def _refuse_names(source: Any, **given: Any) -> None:
-    """Arguments for stored rows that come with arrays."""
-    for name, is_given in given.items():
-        if is_given:
-            raise InvalidType(
-                f"{name}= is for stored rows, but {type(source).__name__} was given; pass a path, a list of paths or a "
-                "pyarrow.dataset.Dataset."
-            )
-
-
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
-def _tabulated(frame: pd.DataFrame, by: Any) -> dict[str, pd.Series]:
-    """The columns that predictions are tabulated by: attributes of few categories, and ``by``."""
-    columns = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
-    if by is not None:
-        name = str(getattr(by, "name", None) or "by")
-        columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), frame)
-    return columns
-
-
-def _aligned(name: str, values: Any, frame: pd.DataFrame) -> Any:
-    if len(values) != len(frame):
-        raise InvalidInput(f"{name} has {len(values)} rows but y_pred has {len(frame)}; pass the same rows.")
-    return values
-
-
-def sampled_in_words(rows: int, every: int, seed: int) -> tuple[str, ...]:
+def sampled_in_words(rows: int, of: int, seed: int) -> tuple[str, ...]:
     """Where figures come from a part of the rows."""
-    if rows == every:
+    if rows == of:
         return ()
-    return (f"DPVar and every table come from {rows:,} of {every:,} rows, sampled at random (seed {seed}).",)
+    return (f"DPVar and every table come from {rows:,} of {of:,} rows, sampled at random (seed {seed}).",)
 
 
-def _side_rows(rows: int, seed: int) -> Index:
-    """The numbers of all rows, or of some, in random order."""
-    random = np.random.default_rng(seed)
-    return random.permutation(rows) if rows <= SIDE_ROWS else random.choice(rows, SIDE_ROWS, replace=False)
-
-
-def _accuracy(prediction: Array, target: Array | None, row_weight: Array, threshold: float | None) -> dict[str, float]:
+def _accuracy(
+    prediction: Array, target: Array | None, row_weight: Array, threshold: float | None
+) -> tuple[dict[str, float], Reliability | None]:
+    """Figures of accuracy where y is known; of probabilities of y = 1 also against its frequencies."""
     if target is None:
-        return {}
+        return {}, None
     weight = row_weight / row_weight.sum()
     mse = float(weight @ (prediction - target) ** 2)
+    figures = {"mse": mse, "rmse": mse**0.5}
     if np.ptp(target) <= rounding_limit(target):
-        return {"mse": mse, "rmse": mse**0.5}  # R² compares with the variance of y, and there is none
-    figures = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
-    if not _are_probabilities(prediction, target):
-        return figures
+        return figures, None  # R² compares with the variance of y, and there is none
+    figures["r2"] = 1 - mse / float(weight @ (target - weight @ target) ** 2)
+    if not np.isin(target, (0.0, 1.0)).all() or prediction.min() < 0 or prediction.max() > 1:
+        return figures, None
     classes = class_figures(prediction[None], target, weight, 0.5 if threshold is None else threshold)
-    return figures | {name: values[0] for name, values in classes.items()} | {"brier": mse}
-
-
-def _are_probabilities(prediction: Array, target: Array) -> bool:
-    """Whether y holds zeros and ones, both of them, and the prediction numbers between."""
-    both = np.isin(target, (0.0, 1.0)).all() and target.min() < target.max()
-    return bool(both and prediction.min() >= 0 and prediction.max() <= 1)
+    figures |= {name: values[0] for name, values in classes.items()} | {"brier": mse}
+    return figures, reliability(target, prediction, sample_weight=row_weight)

@@ -1,12 +1,9 @@
-"""Other measures beside DPVar, the paper's estimate among them, and what random pairings of predictions and attributes
-show of each.
-"""
+"""Other measures beside DPVar, and what random pairings of predictions and attributes show of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,19 +13,15 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional, middle_nodes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.conditional_mean.random_features import draw_waves, median_distance
-from fairlevel.extras import has_networks
-from fairlevel.metrics.choice import general_mean
-from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.metrics.choice import suitable_means
 from fairlevel.metrics.inputs import EvaluationRows
 
 PERMUTATIONS = 99
-PAPER_ROWS, FLOOR_DRAWS = 2000, 4
-"""Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
 _DEGREE = 3  # powers of the prediction that maximal correlation may use
 _RIDGE = 1e-3
 _WAVES = 100, 200  # of the prediction and of A
+_BLOCK = 512  # rows at a time
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue; directions below it are left out
-_BLOCK = 2**17  # gathered values at a time, which stay in cache
 
 Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 """Row numbers, (pairing, row)."""
@@ -63,15 +56,11 @@ class PairedProducts:
 
     def values(self, order: Pairs) -> Array:
         """The measure under each pairing, given as numbers of rows (pairing, row)."""
-        count, by_row = self.of_prediction.shape[1], order.T.copy()
-        total = np.zeros((len(order) * count, self.of_attributes.shape[1]))
-        size = max(64, _BLOCK // (len(order) * max(count, 1)))
-        for start in range(0, len(by_row), size):
-            rows = slice(start, start + size)
-            gathered = self.of_prediction[by_row[rows]]  # (row, pairing, p)
-            paired = gathered.reshape(len(gathered), len(order) * count)
-            total += paired.T @ self.of_attributes[rows]
-        return self.measure(total.reshape(len(order), count, self.of_attributes.shape[1]))
+        products = np.zeros((len(order), self.of_prediction.shape[1], self.of_attributes.shape[1]))
+        for start in range(0, order.shape[1], _BLOCK):  # many pairings at a time, of rows that stay in cache
+            rows = slice(start, start + _BLOCK)
+            products += np.tensordot(self.of_prediction[order[:, rows]], self.of_attributes[rows], axes=(1, 0))
+        return self.measure(products)
 
 
 def linear_r2(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
@@ -128,7 +117,7 @@ def maximal_correlation(prediction: Array, attributes: Attributes, seed: int) ->
     functions of A: canonical correlation. With f alone it is the root of the share of DPVar. Powers that are linear
     combinations of lower ones, as for a prediction of two values, are left out.
     """
-    smoother = general_mean(attributes.values).prepare(attributes, seed=seed)
+    smoother = suitable_means(attributes.values)[-1].prepare(attributes, seed=seed)
     weight, functions = smoother.row_weight[:, None], smoother.functions.written_out()
     powers = np.stack([prediction**degree for degree in range(1, _DEGREE + 1)], axis=1)
     powers = powers - powers.mean(axis=0)
@@ -161,18 +150,22 @@ def _principal(functions: Array) -> Array:
     return components
 
 
-MEASURES: dict[str, tuple[str, Callable[[Array, Attributes, int], PairedProducts]]] = {
-    "linear R²": ("straight-line differences in the average", linear_r2),
-    "GDP": ("differences in the average, in standard deviations of the prediction", gdp),
-    "HSIC": ("any dependence, the spread and shape of predictions included", hsic),
-    "maximal correlation": ("any dependence of f, f² or f³ on A", maximal_correlation),
+MEASURES: dict[str, Callable[[Array, Attributes, int], PairedProducts]] = {
+    "linear R²": linear_r2,
+    "GDP": gdp,
+    "HSIC": hsic,
+    "maximal correlation": maximal_correlation,
+}
+SEES = {
+    "linear R²": "straight-line differences in the average",
+    "GDP": "differences in the average, in standard deviations of the prediction",
+    "HSIC": "any dependence, the spread and shape of predictions included",
+    "maximal correlation": "any dependence of f, f² or f³ on A",
 }
 
 
 def measure_dependence(rows: EvaluationRows, seed: int) -> tuple[Measure, ...]:
-    """Every measure of a prediction on attributes, with its 95 % quantile over random pairings, in which rows of a
-    group stay together.
-    """
+    """Every measure, with its 95 % quantile over random pairings, in which rows of a group stay together."""
     weight = rows.row_weight / rows.row_weight.sum()
     centred = rows.prediction - weight @ rows.prediction
     spread = float(np.sqrt(weight @ centred**2))
@@ -182,28 +175,10 @@ def measure_dependence(rows: EvaluationRows, seed: int) -> tuple[Measure, ...]:
     order = np.insert(pairings, 0, np.arange(len(rows)), axis=0)  # as they are, first
     attributes = Attributes(standardiser(rows.sensitive, weight)(rows.sensitive), row_weight=rows.row_weight)
     measures = []
-    for name, (sees, products) in MEASURES.items():
+    for name, products in MEASURES.items():
         values = products(standard, attributes, seed).values(order)
-        measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), sees))
+        measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), SEES[name]))
     return tuple(measures)
-
-
-class PaperEstimate(NamedTuple):
-    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
-
-    value: float
-    by_chance: float
-
-
-def paper_estimate(rows: EvaluationRows, seed: int) -> PaperEstimate | None:
-    """It trains networks; None where PyTorch is not installed."""
-    if not has_networks():
-        return None
-    first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
-    shuffled = first.prediction[random_pairings(len(first), FLOOR_DRAWS, first.groups, random)]
-    predictions = np.vstack([first.prediction, shuffled])
-    estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
-    return PaperEstimate(float(estimates[0]), float(estimates[1:].mean()))
 
 
 def random_pairings(rows: int, count: int, groups: Index | None, random: np.random.Generator) -> Pairs:

@@ -31,12 +31,8 @@ class Flag:
     sentence: str
 
 
-def find_flags(
-    interval: DPVarInterval, overall: DPVarInterval, plug_in: float | None, measures: tuple[Measure, ...]
-) -> Iterator[Flag]:
-    """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
-    ``interval`` where there are none.
-    """
+def find_flags(interval: DPVarInterval, overall: DPVarInterval, measures: tuple[Measure, ...]) -> Iterator[Flag]:
+    """Common misreadings, where they apply; ``overall`` is the interval without legitimate factors."""
     if interval.learnt:
         yield Flag(
             "lower_bound",
@@ -67,11 +63,6 @@ def find_flags(
             f"No difference was found, but these rows cannot rule one out: up to {interval.share_high:.1%} of the "
             "prediction's variance is possible.",
         )
-    if plug_in is not None and interval.low == 0 and plug_in > interval.estimate:
-        yield Flag(
-            "plug_in_is_noise",
-            f"The plug-in estimate of {number(plug_in, 3)} counts its own noise; zero is within the interval.",
-        )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
         yield Flag(
             "explained_by_factors",
@@ -82,9 +73,7 @@ def find_flags(
 
 
 def repeated_rows(rows: EvaluationRows) -> Iterator[Flag]:
-    """Rows that equal another in the prediction, every attribute and every factor, where one of these is continuous, so
-    that this is no chance. With groups the caller has said what belongs together.
-    """
+    """Rows that equal another in everything, where a continuous column says that this is no chance."""
     profiles = rows.sensitive if rows.factors is None else np.column_stack([rows.sensitive, rows.factors])
     if rows.groups is not None or discrete_columns(profiles).all():
         return
@@ -136,9 +125,7 @@ def _first_five(names: list[str]) -> str:
 
 
 def question_flags(questions: tuple[Question, ...]) -> Iterator[Flag]:
-    """Which of the further questions are answered with yes. Questions about errors are three tests of one thing, so
-    each must reach a third of the usual p-value.
-    """
+    """Which questions are answered with yes; those about errors are three tests of one thing."""
     errors = [question for question in questions if question.name in ERRORS]
     differing = [question for question in errors if question.interval.p_value * len(errors) <= SIGNIFICANT]
     if differing:

@@ -15,6 +15,13 @@ from fairlevel.metrics.interval import DPVarInterval
 
 ERRORS = ("mean error", "squared error", "under-prediction")
 DECISIONS, OPPORTUNITY = "decisions", "equal opportunity"
+ASKS = {
+    "mean error": "Does the average of y − prediction differ between profiles?",
+    "squared error": "Are predictions less accurate for some profiles?",
+    "under-prediction": "Is y under-predicted by more for some profiles?",
+    DECISIONS: "Does the share of rows with a prediction of at least {:g} differ between profiles?",
+    OPPORTUNITY: "Among rows with y = 1, does the average prediction differ between profiles?",
+}
 _FEWEST_ROWS = 20
 
 
@@ -29,31 +36,24 @@ class Question:
 
     @property
     def moves_by(self) -> float:
-        """√DPVar, how many units the average moves across profiles (± one standard deviation)."""
-        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+        return self.interval.moves_by
 
 
 def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, seed: int) -> tuple[Question, ...]:
-    """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
-    threshold.
-    """
-    asked: dict[str, tuple[str, Array]] = {}  # what is asked, and the values of rows that answer it, (row,)
+    """All questions that these rows can answer: some need y, or y of 0 and 1, or a threshold."""
+    values: dict[str, Array] = {}  # whose DPVar is the answer, (row,)
     if target is not None:
         error = target - rows.prediction
-        asked["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
-        asked["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
-        asked["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
+        values |= {"mean error": error, "squared error": error**2, "under-prediction": np.maximum(error, 0.0)}
     if threshold is not None:
-        asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
-        asked[DECISIONS] = (asks, decisions(rows.prediction, threshold))
-    answers = _answers(rows, asked, seed)
+        values[DECISIONS] = decisions(rows.prediction, threshold)
+    questions = _answers(rows, values, threshold, seed)
     if target is not None and np.isin(target, (0.0, 1.0)).all():
         positive = rows.take(np.flatnonzero(target == 1))
         groups = 2 if positive.groups is None else len(np.unique(positive.groups))
         if len(positive) >= _FEWEST_ROWS and groups >= 2:
-            asks = "Among rows with y = 1, does the average prediction differ between profiles?"
-            answers += _answers(positive, {OPPORTUNITY: (asks, positive.prediction)}, seed)
-    return answers
+            questions += _answers(positive, {OPPORTUNITY: positive.prediction}, threshold, seed)
+    return questions
 
 
 def decisions(prediction: Array, threshold: float) -> Array:
@@ -85,12 +85,13 @@ def refuse_other_labels(target: Array) -> None:
         )
 
 
-def _answers(rows: EvaluationRows, asked: Mapping[str, tuple[str, Array]], seed: int) -> tuple[Question, ...]:
-    if not asked:
+def _answers(
+    rows: EvaluationRows, values: Mapping[str, Array], threshold: float | None, seed: int
+) -> tuple[Question, ...]:
+    if not values:
         return ()
-    evaluator = DPVarEvaluator(rows.attributes(seed), seed)
-    intervals = evaluator.intervals(np.stack([values for _, values in asked.values()]))
+    intervals = DPVarEvaluator(rows.attributes(seed), seed).intervals(np.stack([*values.values()]))
     return tuple(
-        Question(name, asks, interval, len(rows))
-        for (name, (asks, _)), interval in zip(asked.items(), intervals, strict=True)
+        Question(name, ASKS[name].format(threshold), interval, len(rows))
+        for name, interval in zip(values, intervals, strict=True)
     )

@@ -19,7 +19,7 @@ from fairlevel.data.columns import MISSING, text_of
 from fairlevel.data.numbers import LARGEST
 from fairlevel.data.sensitive import GivenColumn
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import choices_for, general_mean
+from fairlevel.metrics.choice import choices_for, suitable_means
 from fairlevel.metrics.debiased import Debiased
 from fairlevel.metrics.interval import StandardisedPredictions
 from fairlevel.metrics.profile import quantiles
@@ -53,21 +53,21 @@ def attribute_shares(
         return float(np.clip(debiased.estimates(standardised)[0], 0, 1))
 
     values, units = attributes.values, Units.of(attributes)
-    general = general_mean(values)
+    general = suitable_means(values)[-1]
     (chosen,) = choices_for(attributes, standardised, seed, general)
     functions, whole = general.joint_map(attributes, seed), share(chosen.debiased)
     alone, lost = [], []
     for column in columns:
-        places = list(column.places)
-        own = replace(attributes, values=values[:, places])
-        curve = GroupMean() if few_categories(own.values).all() else SplineMean()
-        (choice,) = choices_for(own, standardised, seed, curve)
+        numbers = list(column.places)
+        only = replace(attributes, values=values[:, numbers])
+        curve = GroupMean() if few_categories(only.values).all() else SplineMean()
+        (choice,) = choices_for(only, standardised, seed, curve)
         alone.append(share(choice.debiased))
         held = replace(attributes, values=values.copy())
-        held.values[:, places] = attributes.weight @ own.values
+        held.values[:, numbers] = attributes.weight @ only.values
         if isinstance(general, GroupMean):  # averages over all categories are other functions
             functions = general.joint_map(held, seed)
-        lost.append(max(0.0, whole - share(Debiased(factor(functions, held), chosen.ridge, units))))
+        lost.append(max(0.0, whole - share(Debiased(factor(functions, held), chosen.debiased.ridge, units))))
     shares = pd.DataFrame({"attribute": names, "alone": alone, "lost": lost})
     return shares.sort_values("alone", ascending=False, ignore_index=True)
 
@@ -119,9 +119,7 @@ def worst_profiles(prediction: Array, attributes: Attributes, frame: pd.DataFram
 
 
 def _furthest(difference: Array, half: Array, profiles: Array) -> list[int]:
-    """Positions of the profiles whose intervals reach furthest from 0 on either side, none of them near another: within
-    half a standard deviation of every attribute, of which ``profiles``, (profile, attribute), are multiples.
-    """
+    """Profiles whose intervals reach furthest from 0 on either side, half a standard deviation apart."""
     chosen: list[int] = []
     for side in (1, -1):
         of_side: list[int] = []

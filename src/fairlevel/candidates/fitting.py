@@ -23,7 +23,7 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.data.table import Table
 from fairlevel.fronts.combiners import without_small_proportions
 from fairlevel.members.protocol import Rescalable
-from fairlevel.metrics.learnt_attributes import with_learnt
+from fairlevel.metrics.evaluator import with_learnt
 from fairlevel.models.model import Model
 from fairlevel.training.rows import AllRows, TrainingRows
 

@@ -13,6 +13,7 @@ Files, in an order to read them:
 from fairlevel.conditional_mean.groups import GroupMean
 from fairlevel.conditional_mean.protocol import LinearMean, RidgeMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
+from fairlevel.conditional_mean.smoother import Features
 from fairlevel.conditional_mean.splines import SplineMean
 
 LINEAR_MEANS: dict[str, type[LinearMean]] = {
@@ -20,4 +21,4 @@ LINEAR_MEANS: dict[str, type[LinearMean]] = {
 }
 """Every linear conditional mean by name; ``MLPMean`` is the trained one."""
 
-__all__ = ["LINEAR_MEANS", "GroupMean", "LinearMean", "RandomFeaturesMean", "RidgeMean", "SplineMean"]
+__all__ = ["LINEAR_MEANS", "Features", "GroupMean", "LinearMean", "RandomFeaturesMean", "RidgeMean", "SplineMean"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
 Made = TypeVar("Made")
+_OF_ROWS = "values", "given", "row_weight", "factors", "groups", "learnt"
 
 
 def concatenated(first: Array | None, second: Array | None) -> Array | None:
@@ -34,6 +35,7 @@ class Attributes:
         ``factors`` come from :class:`fairlevel.conditional_mean.factors.LegitimateFactors`
     groups : which rows belong together, such as the measurements of one person, (row,); None: all are independent
     learnt : functions of A that are learnt from predictions, (row, function); None where there are none
+    follow_factors : False where ``given`` does not follow all that L says about these predictions
     """
 
     values: Array
@@ -42,6 +44,7 @@ class Attributes:
     factors: Array | None = None
     groups: Index | None = None
     learnt: Array | None = None
+    follow_factors: bool = True
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -57,24 +60,19 @@ class Attributes:
         """
         if key not in self._kept:
             self._kept[key] = make()
-        kept: Made = self._kept[key]
-        return kept
+        made: Made = self._kept[key]
+        return made
 
     def take(self, rows: Index) -> Attributes:
         """Some of the rows; for the same ones the same object."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        return self.once(("rows", _digest(rows)), lambda: self.part(rows))
+        return self.once(("rows", digest(rows)), lambda: self.part(rows))
 
     def part(self, rows: Index | slice) -> Attributes:
         """Some of the rows; the whole does not keep them."""
-
-        def some(column: Array | None) -> Array | None:
-            return None if column is None else column[rows]
-
-        groups = None if self.groups is None else self.groups[rows]
-        weight, factors, learnt = some(self.row_weight), some(self.factors), some(self.learnt)
-        return Attributes(self.values[rows], some(self.given), weight, factors, groups, learnt)
+        columns = {name: vars(self)[name] for name in _OF_ROWS}
+        return replace(self, **{name: values[rows] for name, values in columns.items() if values is not None})
 
     def joined(self, other: Attributes) -> Attributes:
         """Both sets of rows, without their groups."""
@@ -84,7 +82,7 @@ class Attributes:
             given, factors = concatenated(self.given, other.given), concatenated(self.factors, other.factors)
             return Attributes(values, given, concatenated(self.row_weight, other.row_weight), factors)
 
-        return self.once(("and", _digest(other.columns, other.given, other.counts)), both)
+        return self.once(("and", digest(other.columns, other.given, other.counts)), both)
 
     @property
     def counts(self) -> Array:
@@ -94,12 +92,10 @@ class Attributes:
     @property
     def weight(self) -> Array:
         """Row weights that sum to 1, (row,)."""
-        if self.row_weight is None:
-            return np.full(len(self.values), 1 / len(self.values))
-        total = self.row_weight.sum()
+        total = self.counts.sum()
         if not total > 0:
             raise InvalidInput("The row weights sum to zero; positive weights are needed.")
-        weight: Array = self.row_weight / total
+        weight: Array = self.counts / total
         return weight
 
     @property
@@ -108,7 +104,7 @@ class Attributes:
         return self.values if self.factors is None else np.hstack([self.values, self.factors])
 
 
-def _digest(*arrays: Array | Index | None) -> bytes:
+def digest(*arrays: Array | Index | None) -> bytes:
     """A short name for the content of arrays."""
     content = blake2b()
     for array in arrays:

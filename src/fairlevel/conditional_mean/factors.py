@@ -15,10 +15,10 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.groups import GroupFeatures, GroupMean, few_categories
+from fairlevel.conditional_mean.groups import GroupMean, few_categories
 from fairlevel.conditional_mean.protocol import FeatureMap, indicators, standardiser
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
-from fairlevel.conditional_mean.smoother import orthonormal
+from fairlevel.conditional_mean.smoother import Features, orthonormal
 from fairlevel.conditional_mean.splines import SplineMean
 
 ROWS_PER_FUNCTION = 20
@@ -52,7 +52,7 @@ class LegitimateFactors:
         cls, factors: Array, row_weight: Array | None = None, seed: int = 0, groups: Index | None = None
     ) -> LegitimateFactors:
         """Fitted on these rows; (row, factor), (row,). With groups there is one function per 20 groups."""
-        weight = np.full(len(factors), 1 / len(factors)) if row_weight is None else row_weight / row_weight.sum()
+        weight = Attributes(factors, row_weight=row_weight).weight
         standardise = standardiser(factors, weight)
         standard = standardise(factors)
         units = len(factors) if groups is None else len(np.unique(groups))
@@ -62,19 +62,19 @@ class LegitimateFactors:
         knots = int(np.clip(most // (2 * max((~categorical).sum(), 1)), 3, _MOST_KNOTS))
         curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
         together = RandomFeaturesMean().feature_map(standard, weight, seed)
-        features = partial(_functions_of_factors, categorical, replace(cells, columns_are_free=True), curves, together)
-        free, penalised = features(standard)
-        values = np.hstack([free, penalised])
+        features = partial(_features, categorical, replace(cells, columns_are_free=True), curves, together)
+        values = features(standard).together
         centre = weight @ values
         centred = values - centre
-        transform, moments, _ = orthonormal(centred.T @ (weight[:, None] * centred), free.shape[1])
+        free = features(standard).free.shape[1]
+        transform, moments, _ = orthonormal(centred.T @ (weight[:, None] * centred), free)
         always = transform.shape[1] - len(moments)
         smooth = int((moments > _LEAST_MOMENT * moments[:1]).sum())  # moments fall
         return cls(standardise, features, centre, transform[:, : max(always, min(most, always + smooth))])
 
     def __call__(self, factors: Array) -> Array:
         """G at any rows, (row, factor) -> (row, function)."""
-        functions: Array = (np.hstack(self.features(self.standardise(factors))) - self.centre) @ self.transform
+        functions: Array = (self.features(self.standardise(factors)).together - self.centre) @ self.transform
         return functions
 
     def attributes(
@@ -87,27 +87,21 @@ class LegitimateFactors:
 def attributes_within(
     values: Array, factors: Array | None, row_weight: Array | None, groups: Index | None, seed: int = 0
 ) -> Attributes:
-    """A, or A within L where there are factors, whose functions are fitted on these rows: (row, attribute), (row,
-    factor).
-    """
+    """A, or A within L, whose functions are fitted on these rows: (row, attribute), (row, factor)."""
     if factors is None:
         return Attributes(values, row_weight=row_weight, groups=groups)
     return LegitimateFactors.of(factors, row_weight, seed, groups).attributes(values, factors, row_weight, groups)
 
 
-def _functions_of_factors(
-    categorical: Flags, cells: GroupFeatures, curves: FeatureMap, together: FeatureMap, rows: Array
-) -> tuple[Array, Array]:
-    """Averages of cells of the categorical columns, (column,), and curves, which are always used; then products and
-    random features of all columns.
-    """
-    columns = rows[:, categorical]
-    averages, other_averages = cells(columns)
-    if cells.levels:
-        averages = indicators(cells.level(columns), cells.levels)
+def _features(categorical: Flags, cells: FeatureMap, curves: FeatureMap, together: FeatureMap, rows: Array) -> Features:
+    """Cells of categorical columns, (column,), and curves are always used; products and waves are optional."""
+    averages, other_averages, cell, count, _ = cells(rows[:, categorical])
+    if cell is not None:
+        averages = indicators(cell, count)
     if categorical.all():
-        return averages, other_averages
-    smooth = curves(rows[:, ~categorical])
+        return Features(averages, other_averages)
+    smooth = curves(rows[:, ~categorical]).together
     pairs = combinations(range(min(rows.shape[1], _MOST_MULTIPLIED)), 2)
     products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
-    return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, together(rows)[1]])
+    waves = together(rows).penalised
+    return Features(np.hstack([averages, smooth]), np.hstack([other_averages, *products, waves]))

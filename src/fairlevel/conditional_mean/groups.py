@@ -11,6 +11,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, indicators
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
+from fairlevel.conditional_mean.smoother import Features
 from fairlevel.exceptions import InvalidInput
 
 MOST_CATEGORIES = 12  # of a column that is surely discrete
@@ -20,10 +21,9 @@ _MOST_VALUES = 500  # of all columns of repeating values that are read as groups
 
 
 def few_categories(sensitive: Array) -> Flags:
-    """Which columns take at most 12 distinct values, and fewer than rows: surely discrete. (row, column) ->
-    (column,).
-    """
-    return np.array([_has_few_categories(column) for column in sensitive.T], dtype=bool)
+    """Which columns are surely discrete: at most 12 values, and fewer than rows; (row, column) -> (column,)."""
+    most = min(MOST_CATEGORIES, len(sensitive) - 1)
+    return np.array([_values_up_to(most, column) is not None for column in sensitive.T], dtype=bool)
 
 
 def discrete_columns(sensitive: Array) -> Flags:
@@ -32,31 +32,30 @@ def discrete_columns(sensitive: Array) -> Flags:
     are taken, as long as they have at most 500 values in all; the first one always.
     """
     discrete = few_categories(sensitive)
-    repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~discrete) if _repeats(sensitive[:, k])}
+    counts = {k: _count_of_repeating(sensitive[:, k]) for k in np.flatnonzero(~discrete)}
     values = 0
-    for k in sorted(repeating, key=repeating.__getitem__):
+    for k in sorted((k for k in counts if counts[k]), key=counts.__getitem__):
         is_first = values == 0
-        values += repeating[k]
+        values += counts[k]
         discrete[k] = is_first or values <= _MOST_VALUES
     return discrete
 
 
-def _has_few_categories(column: Array) -> bool:
-    most = min(MOST_CATEGORIES, len(column) - 1)
-    first = column[:1000]  # most continuous columns are known by their first rows
-    return len(np.unique(first)) <= most and (len(first) == len(column) or len(np.unique(column)) <= most)
+def _values_up_to(most: int, column: Array) -> Array | None:
+    """The distinct values, unless they are more; most continuous columns are known by their first rows."""
+    if len(np.unique(column[: 1000 + most])) > most:
+        return None
+    values = np.unique(column)
+    return values if len(values) <= most else None
 
 
-def _repeats(column: Array) -> bool:
-    """Whether the values are evenly spaced, some perhaps missing, and repeat five times on average."""
-    most = len(column) // ROWS_PER_CELL
-    if len(np.unique(column[: most + 1])) > most:  # most continuous columns end here
-        return False
-    categories = np.unique(column)
-    if not 2 <= len(categories) <= most:
-        return False
-    steps = np.diff(categories) / np.diff(categories).min()  # whole numbers stay evenly spaced when standardised
-    return bool(np.allclose(steps, np.round(steps), atol=1e-6))
+def _count_of_repeating(column: Array) -> int:
+    """How many values repeat five times on average, if these are evenly spaced, some perhaps missing; else 0."""
+    values = _values_up_to(len(column) // ROWS_PER_CELL, column)
+    if values is None or len(values) < 2:
+        return 0
+    steps = np.diff(values) / np.diff(values).min()  # whole numbers stay evenly spaced when standardised
+    return len(values) if np.allclose(steps, np.round(steps), atol=1e-6) else 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ class GroupMean(LinearMean):
             categories,
             cells,
             smooth,
-            well_filled=_fullest(filled, ROWS_PER_CELL),
-            kept=_fullest(filled, self.least_rows),
+            with_slopes=_fullest(filled, ROWS_PER_CELL),
+            penalised=_fullest(filled, self.least_rows),
             levels=count if are_free else 0,
             columns_are_free=4 * (written + slopes) <= rows and written <= _MOST_WRITTEN,
         )
@@ -121,44 +120,40 @@ def _fullest(filled: Index, least: int) -> Flags:
 class GroupFeatures:
     """Averages of cells, and what is smooth within them. ``cells`` are the profiles of discrete columns that occur, in
     order; None where no column is discrete. Shapes: discrete (column,); categories, the sorted values of each discrete
-    column; well_filled, cells with slopes of their own, and kept, those with penalised averages, (cell,). ``levels``
-    counts the cells where they are free.
+    column; with_slopes, cells that have their own, and penalised, those whose averages are, (cell,). ``levels`` counts
+    the cells where they are free.
     """
 
     discrete: Flags
     categories: tuple[Array, ...]
     cells: pd.MultiIndex | None
     smooth: FeatureMap
-    well_filled: Flags
-    kept: Flags
+    with_slopes: Flags
+    penalised: Flags
     levels: int
     columns_are_free: bool
 
-    def level(self, rows: Array) -> Index:
-        """The cell of each row, −1 for one never seen."""
-        if self.cells is None:
-            return np.full(len(rows), -1)
-        return self.cells.get_indexer(pd.MultiIndex.from_arrays(list(rows[:, self.discrete].T)))
-
-    def __call__(self, rows: Array) -> tuple[Array, Array]:
-        """The features beside the averages of free cells."""
-        continuous, number = rows[:, ~self.discrete], self.level(rows)
+    def __call__(self, rows: Array) -> Features:
+        continuous, columns = rows[:, ~self.discrete], rows[:, self.discrete].T
+        cell: Index = np.full(len(rows), -1)  # of each row, −1 for one never seen
+        if self.cells is not None:
+            cell = self.cells.get_indexer(pd.MultiIndex.from_arrays(list(columns)))
         curved = continuous  # nothing where there are no continuous columns
         if continuous.shape[1]:  # random features, and slopes by cell
-            cell = _indicators_of(self.well_filled, number)
-            curved = np.hstack([self.smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])
+            own = _indicators_of(self.with_slopes, cell)
+            curved = np.hstack([self.smooth(continuous).penalised, *(own * column[:, None] for column in continuous.T)])
         if self.levels:
-            return continuous, curved
-        columns = zip(self.categories, rows[:, self.discrete].T, strict=True)
+            return Features(continuous, curved, cell, self.levels)
         averages = [
             indicators(pd.Index(known).get_indexer(column), len(known))
-            for known, column in columns
+            for known, column in zip(self.categories, columns, strict=True)
             if len(known) <= _MOST_WRITTEN
         ]
-        additive, cell = np.hstack([*averages, continuous]), _indicators_of(self.kept, number)
+        additive = np.hstack([*averages, continuous])
+        penalised = np.hstack([_indicators_of(self.penalised, cell), curved])
         if self.columns_are_free:
-            return additive, np.hstack([cell, curved])
-        return additive[:, :0], np.hstack([additive, cell, curved])
+            return Features(additive, penalised)
+        return Features(additive[:, :0], np.hstack([additive, penalised]))
 
 
 def _indicators_of(some: Flags, number: Index) -> Array:

@@ -18,9 +18,7 @@ def middle_nodes(along: Array, coordinates: int, count: int | None = None) -> Ar
 
 
 def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
-    """One or two attributes at unit variance, or the first two principal components of more: (row, attribute) -> (row,
-    ≤ 2). Directions that do not vary are dropped.
-    """
+    """One or two attributes at unit variance, or two principal components: (row, attribute) -> (row, ≤ 2)."""
     centred = sensitive - row_weight @ sensitive
     if sensitive.shape[1] > 2:
         _, directions = np.linalg.eigh(centred.T @ (row_weight[:, None] * centred))

@@ -8,14 +8,13 @@ mean does: where there is nothing to find, chance would otherwise choose some.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.threads import on_single_threads, waiting_asleep
 
 FOLDS = 10
@@ -25,21 +24,8 @@ MOST_DIRECTIONS = 10
 CLEARLY, PROMISING = 2.0, -0.5
 """Standard errors by which a function has to be better than the smooth mean: in the end, and in the first fold."""
 
-
-Predict = Callable[[Index], Array]
-"""What a learner predicts at some rows, by their numbers."""
-
-
-@dataclass(frozen=True)
-class LearnerRows:
-    """What learners see of all rows: a prediction f, (row,), attributes (row, attribute), ranks of these, and weights
-    (row,).
-    """
-
-    prediction: Array
-    attributes: Array
-    ranks: Array
-    weight: Array
+Predict = Callable[[Flags], Array]
+"""What a learner predicts at some of the rows."""
 
 
 def learnt_functions(
@@ -60,31 +46,35 @@ def learnt_functions(
     sampled[random.permutation(np.flatnonzero(row_weight))[:MOST_ROWS]] = True
     attributes = np.hstack([sensitive, _thin_directions(sensitive, sampled)])
     ranks = (pd.DataFrame(sensitive).rank(method="min").to_numpy() - 1) / len(sensitive)
-    rows = LearnerRows(prediction, attributes, ranks, row_weight)
+    learners: list[Callable[[Flags], Predict]] = [
+        partial(_trees, prediction, attributes, row_weight),
+        partial(_neighbours, prediction, ranks, 3),
+        partial(_neighbours, prediction, ranks, 12),
+    ]
 
-    def learnt(which: int, number: int) -> tuple[Predict, Array]:
-        predict = LEARNERS[which](rows, np.flatnonzero(sampled & (fold != number)))
-        return predict, predict(np.flatnonzero(sampled & (fold == number)))
+    def learn(learner: int, number: int) -> tuple[Predict, Array]:
+        predict = learners[learner](sampled & (fold != number))
+        return predict, predict(sampled & (fold == number))
 
-    functions, models = np.zeros((len(prediction), len(LEARNERS))), {}
-    promising = np.arange(len(LEARNERS))
+    functions, models = np.zeros((len(prediction), len(learners))), {}
+    promising = np.arange(len(learners))
     for numbers in ((0,), tuple(range(1, FOLDS))):  # who is worse in one fold need not learn in the others
-        tasks = [(which, number) for number in numbers for which in promising.tolist()]
-        results = on_single_threads(*(partial(learnt, *task) for task in tasks))
-        for (which, number), (predict, values) in zip(tasks, results, strict=True):
-            models[which, number] = predict
-            functions[sampled & (fold == number), which] = values
+        tasks = [(learner, number) for number in numbers for learner in promising.tolist()]
+        results = on_single_threads(*(partial(learn, *task) for task in tasks))
+        for (learner, number), (predict, values) in zip(tasks, results, strict=True):
+            models[learner, number] = predict
+            functions[sampled & (fold == number), learner] = values
         done = sampled & (fold <= numbers[-1])
         gain = residual[done, None] ** 2 - (prediction[done, None] - functions[np.ix_(done, promising)]) ** 2
         limit = PROMISING if numbers == (0,) else CLEARLY
         promising = promising[_standardised(row_weight[done, None] * gain, unit[done]) > limit]
         if not len(promising):
             return np.empty((len(prediction), 0))
-    for which in promising.tolist():
+    for learner in promising.tolist():
         for number in range(FOLDS):
-            others = np.flatnonzero(~sampled & (fold == number))
-            if len(others):
-                functions[others, which] = models[which, number](others)
+            others = ~sampled & (fold == number)
+            if others.any():
+                functions[others, learner] = models[learner, number](others)
     return functions[:, promising]
 
 
@@ -97,10 +87,8 @@ def _standardised(gain: Array, unit: Index) -> Array:
     return standardised
 
 
-def _thin_directions(sensitive: Array, sampled: Array) -> Array:
-    """The directions in which standardised attributes spread least, made of equal spread: by these, nearly equal
-    columns differ. Trees find the others along the columns.
-    """
+def _thin_directions(sensitive: Array, sampled: Flags) -> Array:
+    """Directions in which attributes spread least, made of equal spread: there nearly equal columns differ."""
     if sensitive.shape[1] == 1:
         return sensitive[:, :0]
     spread = sensitive.std(axis=0)
@@ -111,27 +99,20 @@ def _thin_directions(sensitive: Array, sampled: Array) -> Array:
     return values
 
 
-def _trees(rows: LearnerRows, train: Index) -> Predict:
+def _trees(prediction: Array, attributes: Array, row_weight: Array, train: Flags) -> Predict:
     with waiting_asleep():
         import lightgbm
 
     settings: dict[str, Any] = {"num_leaves": 31, "min_data_in_leaf": 5, "learning_rate": 0.08}
     settings["min_data_in_bin"] = 1  # narrow peaks, and codes without an order
     settings |= {"objective": "l2", "verbosity": -1, "num_threads": 1, "deterministic": True}
-    data = lightgbm.Dataset(rows.attributes[train], rows.prediction[train], weight=rows.weight[train])
+    data = lightgbm.Dataset(attributes[train], prediction[train], weight=row_weight[train])
     model = lightgbm.train(settings, data, 150)
-    return lambda test: np.asarray(model.predict(rows.attributes[test], num_threads=1))
+    return lambda rows: np.asarray(model.predict(attributes[rows], num_threads=1))
 
 
-def _neighbours(count: int, rows: LearnerRows, train: Index) -> Predict:
+def _neighbours(prediction: Array, ranks: Array, count: int, train: Flags) -> Predict:
     from sklearn.neighbors import KNeighborsRegressor
 
-    model = KNeighborsRegressor(min(count, len(train))).fit(rows.ranks[train], rows.prediction[train])
-    return lambda test: np.asarray(model.predict(rows.ranks[test]))
-
-
-LEARNERS: tuple[Callable[[LearnerRows, Index], Predict], ...] = (
-    _trees,
-    partial(_neighbours, 3),
-    partial(_neighbours, 12),
-)
+    model = KNeighborsRegressor(min(count, int(train.sum()))).fit(ranks[train], prediction[train])
+    return lambda rows: np.asarray(model.predict(ranks[rows]))

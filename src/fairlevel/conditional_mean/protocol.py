@@ -1,6 +1,7 @@
 """What an estimator of E[f(X) | A = a] must offer.
 
-Linear means differ only in their functions of A: a user's own one is a class with one method, ``feature_map``.
+Linear means differ only in their functions of A: a user's own one is a class with a name and one method,
+``feature_map``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -17,35 +18,17 @@ from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import Features, LinearSmoother, MakesFeatures, factor
 from fairlevel.data.scaling import vary
-from fairlevel.exceptions import InvalidInput, InvalidType
-
-FeatureMap = Callable[[Array], tuple[Array, Array]]
-"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h. It may also have
-``levels``, of which ``level(rows)`` is the number for each row, −1 for one never seen: their indicators are free
-features, counted and not written out.
-"""
-
+from fairlevel.exceptions import InvalidInput
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
 
 
-@runtime_checkable
-class ConditionalMean(Protocol):
-    """Any estimator of E[f(X) | A = a]; its kind says how DPVar is estimated with it."""
+class FeatureMap(Protocol):
+    """Functions of A, fitted on the rows that fit h."""
 
-    name: ClassVar[str]
-    kind: ClassVar[str]
-    """"linear" (a :class:`LinearMean`) or "trained" (a network such as ``MLPMean``)."""
-
-
-def kind_of(regressor: object) -> str:
-    """The kind of a conditional mean; anything else is refused."""
-    if isinstance(regressor, type) or not isinstance(regressor, ConditionalMean):
-        raise InvalidType(
-            f"regressor={regressor!r} was given; a conditional mean object is needed, such as SplineMean() or "
-            "MLPMean()."
-        )
-    return regressor.kind
+    def __call__(self, rows: Array) -> Features:
+        """Their values at any rows, (row, attribute), standardised like those that fit h."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -60,6 +43,7 @@ class LinearMean(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[str] = "linear"
+    """Beside "trained", such as ``MLPMean``."""
     joined_by_learnt: ClassVar[bool] = True
     """Whether functions of A that were learnt are further attributes to this mean."""
 
@@ -82,54 +66,51 @@ class LinearMean(ABC):
         return rows.once((replace(self, ridge=None), seed), lambda: factor(self.joint_map(rows, seed), rows))
 
     def joint_map(self, fit: Attributes, seed: int) -> MakesFeatures:
-        """Features of A, with functions that were learnt; with legitimate factors, functions of L and features of A and
-        L side by side, with products of their columns, or of the leading components of these. Fitted on these rows, on
-        which all columns are standardised.
+        """Features of A and of functions that were learnt. Within legitimate factors L there are functions of L,
+        features of A and L side by side, and products of their columns, or of the leading components of these. All
+        columns are standardised on these rows.
         """
-        weight, joined = fit.weight, self.joined_by_learnt and fit.learnt is not None
-        mean = self if fit.given is None else self.beside_factors()
 
         def attributes(rows: Attributes) -> Array:
+            joined = self.joined_by_learnt and rows.learnt is not None
             return np.hstack([rows.values, rows.learnt]) if joined and rows.learnt is not None else rows.values
 
-        standardise = standardiser(attributes(fit), weight)
+        weight, standardise = fit.weight, standardiser(attributes(fit), fit.weight)
+        mean = self if fit.given is None else self.beside_factors()
+        given = None if fit.given is None else standardiser(fit.given, weight)
         here = standardise(attributes(fit))
-        of_given = None if fit.given is None else standardiser(fit.given, weight)
-        of_factors = None if fit.factors is None else standardiser(fit.factors, weight)
-        if of_factors is None or fit.factors is None:
+        if fit.factors is None:
             features = mean.feature_map(here, weight, seed)
-        else:
-            within = of_factors(fit.factors)
-            features = mean.feature_map(np.hstack([here, within]), weight, seed)
-            leading, leading_within = _leading(here, weight), _leading(within, weight)
+            return lambda rows: _beside(rows, given, Features(*features(standardise(attributes(rows)))))
+        of_factors = standardiser(fit.factors, weight)
+        within = of_factors(fit.factors)
+        features = mean.feature_map(np.hstack([here, within]), weight, seed)
+        leading, leading_within = _leading(here, weight), _leading(within, weight)
 
         def makes(rows: Attributes) -> Features:
-            columns, products = standardise(attributes(rows)), []
-            given = np.empty((len(rows), 0)) if of_given is None or rows.given is None else of_given(rows.given)
-            if of_factors is not None:
-                if rows.factors is None:
-                    raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
-                within = of_factors(rows.factors)
-                pairs = (columns @ leading)[:, :, None] * (within @ leading_within)[:, None, :]
-                products, columns = [pairs.reshape(len(rows), -1)], np.hstack([columns, within])
-            free, penalised = features(columns)
-            penalised = np.hstack([penalised, *products])
-            levels = getattr(features, "levels", 0)
-            if not levels:
-                return Features(given, free, penalised)
-            level: Index = features.level(columns)  # type: ignore[attr-defined]
-            if not given.shape[1]:
-                return Features(given, free, penalised, level, levels)
-            # functions of L differ within a level, so that indicators beside them are written out
-            return Features(given, np.hstack([indicators(level, levels), free]), penalised)
+            if rows.factors is None:
+                raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
+            columns, within = standardise(attributes(rows)), of_factors(rows.factors)
+            beside = Features(*features(np.hstack([columns, within])))
+            products = (columns @ leading)[:, :, None] * (within @ leading_within)[:, None, :]
+            penalised = np.hstack([beside.penalised, products.reshape(len(rows), -1)])
+            return _beside(rows, given, beside._replace(penalised=penalised))
 
         return makes
 
 
+def _beside(rows: Attributes, given: Callable[[Array], Array] | None, features: Features) -> Features:
+    """Functions of L beside features of A. They differ within a level, so that its indicators are written out."""
+    if given is None or rows.given is None:
+        return features
+    free = features.free
+    if features.level is not None:
+        free = np.hstack([indicators(features.level, features.levels), free])
+    return Features(free, features.penalised, given=given(rows.given))
+
+
 def indicators(number: Index, count: int) -> Array:
-    """One column per category or level: (row,) -> (row, count). A row of none, −1, has zeros: its mean is the
-    intercept.
-    """
+    """One column per category: (row,) -> (row, count). A row of none, −1, has zeros."""
     values = np.zeros((len(number), count))
     seen = np.flatnonzero(number >= 0)
     values[seen, number[seen]] = 1.0
@@ -152,12 +133,12 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
     varies = vary(sensitive, centre, scale)
-    kept = slice(None) if varies.all() else varies  # a slice copies nothing
-    return partial(_standardised, kept, centre[varies], scale[varies])
+    columns = slice(None) if varies.all() else varies  # a slice copies nothing
+    return partial(_standardised, columns, centre[varies], scale[varies])
 
 
-def _standardised(kept: slice | Flags, centre: Array, scale: Array, rows: Array) -> Array:
-    centred = rows[:, kept] - centre  # in 64 bits for rows of any type, so that equal values stay equal
+def _standardised(columns: slice | Flags, centre: Array, scale: Array, rows: Array) -> Array:
+    centred = rows[:, columns] - centre  # in 64 bits for rows of any type, so that equal values stay equal
     return np.divide(centred, scale, out=centred)
 
 
@@ -179,9 +160,4 @@ class RidgeMean(LinearMean):
     joined_by_learnt: ClassVar[bool] = False
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
-        return penalised_columns
-
-
-def penalised_columns(rows: Array) -> tuple[Array, Array]:
-    """A itself, penalised."""
-    return rows[:, :0], rows
+        return lambda rows: Features(rows[:, :0], rows)

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, linear_part_is_free
+from fairlevel.conditional_mean.smoother import Features
 from fairlevel.exceptions import InvalidInput
 
 _MOST_COMPARED = 1000  # rows whose distances are computed
@@ -46,12 +47,12 @@ class RandomFeaturesMean(LinearMean):
         return partial(_waves, frequencies, phases, linear_part_is_free(sensitive))
 
 
-def _waves(frequencies: Array, phases: Array, linear_is_free: bool, rows: Array) -> tuple[Array, Array]:
-    """Straight lines and random Fourier features of rows; frequencies (attribute, feature), phases (feature,)."""
+def _waves(frequencies: Array, phases: Array, linear_is_free: bool, rows: Array) -> Features:
+    """Straight lines and random Fourier features; frequencies (attribute, feature), phases (feature,)."""
     values = rows @ frequencies + phases
     np.cos(values, out=values)
     values *= np.sqrt(2 / len(phases))
-    return (rows, values) if linear_is_free else (rows[:, :0], np.hstack([rows, values]))
+    return Features(rows, values) if linear_is_free else Features(rows[:, :0], np.hstack([rows, values]))
 
 
 def draw_waves(attributes: int, features: int, scale: float, random: np.random.Generator) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
@@ -36,20 +37,22 @@ _BLOCK = 4_096  # rows at a time, whose functions stay in cache
 
 
 class Features(NamedTuple):
-    """Features of some rows before they are made orthonormal: functions of L, free and penalised ones of A, each (row,
-    feature); and the level of each row, (row,), −1 for none, of ``levels`` in all.
+    """Functions of A at some rows: free ones, which are never shrunk, and penalised ones, (row, function) each.
+
+    Where many free functions are indicators, ``level`` has the level of each row, (row,), −1 for none, of ``levels`` in
+    all. ``given`` are functions of legitimate factors, which stand beside them.
     """
 
-    given: Array
     free: Array
     penalised: Array
     level: Index | None = None
     levels: int = 0
+    given: Array | None = None
 
     @property
     def together(self) -> Array:
-        """All of them, (row, feature)."""
-        return np.hstack([self.given, self.free, self.penalised])
+        """All columns, those of factors first, (row, feature)."""
+        return np.hstack([*([] if self.given is None else [self.given]), self.free, self.penalised])
 
 
 MakesFeatures = Callable[[Attributes], Features]
@@ -76,27 +79,31 @@ class Functions:
     def count(self) -> int:
         return len(self.scale) + self.columns.shape[1]
 
+    @cached_property
+    def indicators(self) -> csr_array:
+        """Of levels, not centred, (row, level)."""
+        if self.level is None:
+            return csr_array((len(self), 0))
+        known = np.flatnonzero(self.level >= 0)
+        levels = self.level[known]
+        return csr_array((self.scale[levels], (known, levels)), shape=(len(self), len(self.scale)))
+
     def take(self, rows: slice | Index) -> Functions:
         """At some of the rows."""
         return Functions(self.columns[rows], None if self.level is None else self.level[rows], self.scale)
 
     def sums(self, values: Array) -> Array:
-        """Σ_i v_i b_i: (…, row) -> (…, function)."""
+        """Σ_i v_i b_i: (config, row) -> (config, function)."""
         of_columns = values @ self.columns
-        if self.level is None:
-            return of_columns
-        flat = values.reshape(-1, values.shape[-1])
-        counted = np.stack([np.bincount(self.level, each, len(self.scale)) for each in flat]) * self.scale
-        return np.concatenate([counted.reshape(*values.shape[:-1], -1), of_columns], axis=-1)
+        return of_columns if self.level is None else np.hstack([values @ self.indicators, of_columns])
 
     def combined(self, coefficients: Array) -> Array:
         """Σ_j c_j b_j at each row: (…, function) -> (…, row)."""
         levels = len(self.scale)
         values: Array = coefficients[..., levels:] @ self.columns.T
         if self.level is not None:
-            values += np.append(coefficients[..., :levels] * self.scale, np.zeros_like(coefficients[..., :1]), axis=-1)[
-                ..., self.level
-            ]
+            of_levels = coefficients[..., :levels].reshape(-1, levels) @ self.indicators.T
+            values += of_levels.reshape(values.shape)
         return values
 
     def squares(self, weights: Array) -> Array:
@@ -110,15 +117,22 @@ class Functions:
             result += weights[..., :1] * (self.scale**2 - 1)[self.level]
         return result
 
+    def within(self, rows: Index, weights: Array) -> Array:
+        """B_u diag(q) B_uᵀ of sets of rows of the same size: (set, row of the set) -> (set, row, row)."""
+        columns = self.columns[rows]
+        products: Array = (columns * weights[len(self.scale) :]) @ columns.transpose(0, 2, 1)
+        if self.level is not None:
+            level = self.level[rows]
+            same = level[:, :, None] == level[:, None, :]
+            products += weights[0] * (same * np.square(self.scale)[level][:, None, :] - 1)
+        return products
+
     def written_out(self) -> Array:
         """All functions, with mean 0, (row, function)."""
         if self.level is None:
             return self.columns
-        indicators = np.zeros((len(self), len(self.scale)))
-        known = np.flatnonzero(self.level >= 0)
-        indicators[known, self.level[known]] = self.scale[self.level[known]]
-        indicators[known] -= 1 / self.scale
-        return np.hstack([indicators, self.columns])
+        centred = self.indicators.toarray() - (self.level >= 0)[:, None] / self.scale
+        return np.hstack([centred, self.columns])
 
 
 @dataclass(frozen=True)
@@ -143,6 +157,11 @@ class LinearSmoother:
     def free(self) -> int:
         """How many of the functions of A, the first ones, are not penalised."""
         return self.functions.count - len(self.moments)
+
+    @property
+    def counts_constant(self) -> int:
+        """1 where levels are counted: their indicators hold the constant, too."""
+        return int(self.functions.level is not None)
 
     @cached_property
     def effective_rows(self) -> float:
@@ -171,8 +190,7 @@ class LinearSmoother:
 
     def df(self, ridge: Array | float) -> Array:
         """Degrees of freedom, tr S."""
-        counted = len(self.functions.scale) > 0  # of levels, whose indicators hold the constant, too
-        total: Array = self.nuisance.shape[1] - counted + self.shrinkage(ridge).sum(axis=-1)
+        total: Array = self.nuisance.shape[1] - self.counts_constant + self.shrinkage(ridge).sum(axis=-1)
         return total
 
     def beyond_nuisance(self, prediction: Array) -> Array:
@@ -254,21 +272,15 @@ class LinearSmoother:
         for structure. Functions of L are in every fit and do not count in S_ii: rows that they determine would decide
         the choice.
         """
-        errors = np.full((len(prediction), len(ridges)), np.inf)
-        sensible = np.flatnonzero(self.sensible(ridges, cost))
-        tried = sensible if len(self.moments) else sensible[:1]  # without a penalty all ridges agree
-        if not len(tried):
-            return errors
-        shrinkage, beyond = self.shrinkage(ridges[tried]), self.beyond_nuisance(prediction)
+        shrinkage, beyond = self.shrinkage(ridges), self.beyond_nuisance(prediction)
         towards = self.functions.sums(self.row_weight * beyond)[:, None] * shrinkage  # (config, ridge, function)
-        found = np.zeros((len(prediction), len(tried)))
+        errors = np.zeros((len(prediction), len(ridges)))
         for start in range(0, len(self.row_weight), _BLOCK):
             rows = slice(start, start + _BLOCK)
             functions, weight = self.functions.take(rows), self.row_weight[rows]
             left_out = np.clip(1 - (1 + functions.squares(shrinkage)) * weight, LEAST_LEFT_OUT, None)  # (ridge, row)
             residual = beyond[:, None, rows] - functions.combined(towards)
-            found += np.einsum("crn,rn->cr", np.square(residual, out=residual), weight / left_out ** (2 * cost))
-        errors[:, sensible] = found
+            errors += np.einsum("crn,rn->cr", np.square(residual, out=residual), weight / left_out ** (2 * cost))
         return errors
 
 
@@ -279,7 +291,7 @@ def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
     """
     weight, many = rows.weight, len(rows) > MANY_ROWS
     first = makes(rows.part(slice(1)))
-    given, free, levels = first.given.shape[1], first.free.shape[1], first.levels
+    given, free, levels = 0 if first.given is None else first.given.shape[1], first.free.shape[1], first.levels
     values = np.empty((len(rows), first.together.shape[1]), dtype=np.float32 if many else np.float64)
     level = np.empty(len(rows), dtype=np.int64) if levels else None
 
@@ -340,9 +352,7 @@ def orthonormal(covariance: Array, free: int, given: int = 0) -> tuple[Array, Ar
 
 
 def _whitened(covariance: Array, spread: float = 0.0) -> tuple[Array, Array]:
-    """W with Wᵀ C W = 1, (feature, rank), and the second moments of its directions, rising (rank,). Directions that are
-    small beside the largest one, or beside ``spread``, are rounding errors.
-    """
+    """W with Wᵀ C W = 1, (feature, rank), and the moments of its directions, rising; rounding errors left out."""
     moments, vectors = np.linalg.eigh(covariance)
     kept = moments > RANK_TOLERANCE * max(moments.max(initial=0.0), spread)
     return vectors[:, kept] / np.sqrt(moments[kept]), moments[kept]

@@ -11,6 +11,7 @@ from scipy.interpolate import BSpline
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, linear_part_is_free
+from fairlevel.conditional_mean.smoother import Features
 from fairlevel.exceptions import InvalidInput
 
 _DEGREE = 3
@@ -41,11 +42,11 @@ class SplineMean(LinearMean):
         return partial(_additive, curves, linear_part_is_free(sensitive))
 
 
-def _additive(curves: tuple[Curve, ...], linear_is_free: bool, rows: Array) -> tuple[Array, Array]:
+def _additive(curves: tuple[Curve, ...], linear_is_free: bool, rows: Array) -> Features:
     """Straight lines and the curved parts of all attributes, one curve per attribute."""
     curved = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
     straight = rows if linear_is_free else rows[:, :0]
-    return straight, np.hstack([rows[:, straight.shape[1] :], *curved])
+    return Features(straight, np.hstack([rows[:, straight.shape[1] :], *curved]))
 
 
 def _knots(column: Array, count: int) -> Array:

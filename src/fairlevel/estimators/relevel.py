@@ -25,8 +25,8 @@ from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import GivenRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, NegativePredictions, SeenRows, UnknownName
 from fairlevel.fronts.evaluation import FEWEST_ROWS, Evaluation
+from fairlevel.metrics.evaluator import with_learnt
 from fairlevel.metrics.inputs import read_factors, read_seed
-from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.progress import stage
 from fairlevel.releveling.existing import UNNAMED
 from fairlevel.releveling.fitting import CrossFitted, count_folds

@@ -18,9 +18,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budget import SHARE, Budget
 from fairlevel.fronts.combiners import Choice, Combiner
-from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.evaluator import DPVarEvaluator, with_learnt
 from fairlevel.metrics.interval import DPVarInterval, Evidence, error_of, interval_of, share_error
-from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.metrics.mixtures import SharedMean, most_accurate, shared_mean
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
 

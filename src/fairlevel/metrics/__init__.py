@@ -3,11 +3,11 @@
 Files, in an order to read them:
 
 - ``dpvar.py``, ``compare.py``: what users call; ``inputs.py`` reads their arguments
-- ``learnt_attributes.py``: A with functions that are learnt from the prediction; ``choice.py``: which conditional mean
-  describes a prediction best
-- ``units.py``, ``debiased.py``: the estimate where rows, or groups of rows, are independent
+- ``evaluator.py``: many predictions on the same rows, and functions of A that are learnt from them; ``interval.py``:
+  the evidence of each, and its interval
+- ``choice.py``: which conditional mean describes a prediction best
+- ``debiased.py``, ``units.py``: the estimate where rows, or groups of rows, are independent
 - ``no_disparity_test.py``: the test of DPVar = 0
-- ``evaluator.py``: many predictions on the same rows; ``interval.py``: the evidence of each, and its interval
 - ``mixtures.py``: mixtures of predictions
 - ``profile.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities, model selection
 """

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, digest
 from fairlevel.conditional_mean.groups import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
 from fairlevel.metrics.debiased import Debiased, cross_validated_ridge, leave_out_errors
@@ -26,13 +25,14 @@ CLEARLY = 3.0  # standard errors by chance
 
 @dataclass(frozen=True)
 class Candidate:
-    """A conditional mean, its smoother for some rows, and which of them are independent."""
+    """A conditional mean, its smoother for some rows, which of them are independent, and how many of its functions of A
+    are learnt.
+    """
 
     mean: LinearMean
     smoother: LinearSmoother
     units: Units
     learnt: int = 0
-    """How many of its functions of A are learnt."""
 
     @property
     def ridges(self) -> Array:
@@ -40,26 +40,13 @@ class Candidate:
         return RIDGES[::-1] if self.mean.ridge is None else np.array([self.mean.ridge], dtype=np.float64)
 
     def errors(self, prediction: Array) -> Array:
-        """The leave-one-out error of each ridge, (config, ridge)."""
+        """The leave-one-out error of each ridge, with a price for degrees of freedom, (config, ridge)."""
         return leave_out_errors(prediction, self.smoother, self.units, self.ridges, PARSIMONY)
-
-    def best(self, prediction: Array) -> tuple[Array, Array]:
-        """The number of the ridge with the smallest error that counts degrees of freedom, and its error alone, both
-        (config,).
-        """
-        place = self.errors(prediction).argmin(axis=1)
-        used, column = np.unique(place, return_inverse=True)
-        alone = leave_out_errors(prediction, self.smoother, self.units, self.ridges[used], cost=1.0)
-        return place, alone[np.arange(len(place)), column]
-
-    def with_ridge(self, ridge: float) -> Debiased:
-        """The estimate with this ridge."""
-        return Debiased(self.smoother, ridge, self.units)
 
     def in_words(self, ridge: float) -> str:
         """The mean with its ridge and what that leaves of it."""
-        kept = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
-        words = f"{self.mean.name} ({kept}, {float(self.smoother.df(ridge)):.1f} degrees of freedom)"
+        penalty = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
+        words = f"{self.mean.name} ({penalty}, {float(self.smoother.df(ridge)):.1f} degrees of freedom)"
         if not self.learnt:
             return words
         return f"{words}, with {self.learnt} function{'s' if self.learnt > 1 else ''} learnt from the prediction"
@@ -67,15 +54,23 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """A candidate and a ridge, and the numbers of the predictions that it was chosen for, (config,)."""
+    """A candidate, the estimate with the chosen ridge, the numbers of the predictions that these were chosen for,
+    (config,), and all candidates.
+    """
 
     candidate: Candidate
-    ridge: float
+    debiased: Debiased
     configs: Index
+    candidates: Sequence[Candidate]
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], number: int, ridge: float, configs: Index) -> Choice:
+        candidate = candidates[number]
+        return cls(candidate, Debiased(candidate.smoother, ridge, candidate.units), configs, candidates)
 
     @property
-    def debiased(self) -> Debiased:
-        return self.candidate.with_ridge(self.ridge)
+    def in_words(self) -> str:
+        return self.candidate.in_words(self.debiased.ridge)
 
 
 def candidates_for(
@@ -93,23 +88,14 @@ def candidates_for(
 
 
 def suitable_means(sensitive: Array) -> tuple[LinearMean, ...]:
-    """The means for these attributes, (row, attribute)."""
-    varying = _varying(sensitive)
+    """The means for these attributes, (row, attribute). The last one finds differences of any smooth shape, or, where
+    every attribute has few values, of any shape. Constant columns say nothing.
+    """
+    varying = sensitive[:, np.ptp(sensitive, axis=0) > 0]
     if few_categories(varying).all():
         return (GroupMean(),)
     groups = (GroupMean(),) if discrete_columns(varying).any() else ()
     return (*groups, SplineMean(), RandomFeaturesMean())
-
-
-def general_mean(sensitive: Array) -> LinearMean:
-    """The one mean that finds differences of any smooth shape: random features, or groups where every attribute has few
-    values. Constant columns say nothing; groups where there is nothing else.
-    """
-    return GroupMean() if few_categories(_varying(sensitive)).all() else RandomFeaturesMean()
-
-
-def _varying(sensitive: Array) -> Array:
-    return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
 def choose(prediction: Array, candidates: Sequence[Candidate]) -> list[Choice]:
@@ -117,59 +103,61 @@ def choose(prediction: Array, candidates: Sequence[Candidate]) -> list[Choice]:
     with the same choice stand together. Between ridges parsimony decides, between candidates the error alone, unless
     another one shows clearly more DPVar: many degrees of freedom may cost more than they explain.
     """
-    ridges, errors = map(np.stack, zip(*(candidate.best(prediction) for candidate in candidates), strict=True))
+    configs = np.arange(len(prediction))
+    ridges = np.empty((len(candidates), len(prediction)))
+    errors = np.empty_like(ridges)
+    for number, candidate in enumerate(candidates):
+        ridges[number] = candidate.ridges[candidate.errors(prediction).argmin(axis=1)]
+        used, column = np.unique(ridges[number], return_inverse=True)
+        alone = leave_out_errors(prediction, candidate.smoother, candidate.units, used, cost=1.0)
+        errors[number] = alone[configs, column.ravel()]
     best = _with_clearly_more(prediction, candidates, ridges, errors.argmin(axis=0))
-    chosen = np.stack([best, ridges[best, np.arange(len(best))]], axis=1)
-    different, first, number = np.unique(chosen, axis=0, return_index=True, return_inverse=True)
-    choices = []
-    for which in np.argsort(first):
-        candidate, ridge = candidates[different[which, 0]], different[which, 1]
-        choices.append(Choice(candidate, float(candidate.ridges[ridge]), np.flatnonzero(number.ravel() == which)))
-    return choices
+    together: dict[tuple[int, float], list[int]] = {}
+    for config, number in enumerate(best.tolist()):
+        together.setdefault((number, float(ridges[number, config])), []).append(config)
+    return [Choice.of(candidates, *chosen, np.array(same)) for chosen, same in together.items()]
 
 
 def choices_for(
     rows: Attributes, predictions: Array, seed: int, regressor: LinearMean | Sequence[LinearMean] | None = None
 ) -> list[Choice]:
     """The choice for predictions on these rows, (config, row); asked again, the rows know it."""
+    if not len(predictions):
+        return []
     means = regressor if regressor is None or isinstance(regressor, LinearMean) else tuple(regressor)
-    key = ("choices", seed, means, blake2b(predictions.tobytes()).digest())
+    key = ("choices", seed, means, digest(predictions))
     return rows.once(key, lambda: choose(predictions, candidates_for(rows, seed, means)))
 
 
 def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], ridges: Array, best: Array) -> Array:
-    """For each prediction the candidate of the smallest error, (config,), or one that shows clearly more DPVar; ridges
-    by their numbers, (candidate, config).
-    """
+    """The candidate of the smallest error, (config,), or one that shows clearly more DPVar."""
     if len(candidates) == 1:
         return best
-    with_ridge = cache(lambda number, ridge: candidates[number].with_ridge(float(candidates[number].ridges[ridge])))
+    debiased = cache(lambda number, ridge: Debiased(candidates[number].smoother, ridge, candidates[number].units))
     result = best.copy()
     for config, first in enumerate(best):
         values = prediction[config][None]
-        debiased = [with_ridge(number, ridge) for number, ridge in enumerate(ridges[:, config].tolist())]
-        more = np.array([each.estimates(values)[0] for each in debiased])
+        estimators = [debiased(number, ridge) for number, ridge in enumerate(ridges[:, config].tolist())]
+        more = np.array([each.estimates(values)[0] for each in estimators])
         more -= more[first]
-        square = float(values[0] ** 2 @ debiased[0].smoother.row_weight)
+        square = float(values[0] ** 2 @ estimators[0].smoother.row_weight)
         for number in np.argsort(-more):  # the error that allows for unequal noise is asked for where it may decide
-            one = debiased[number]
-            if more[number] <= CLEARLY * one.chance * square:
+            estimator = estimators[number]
+            if more[number] <= CLEARLY * estimator.chance * square:
                 break
-            if one.noise_is_known and more[number] > CLEARLY * one.error_by_chance(values):
+            if estimator.noise_is_known and more[number] > CLEARLY * estimator.error_by_chance(values):
                 result[config] = number
                 break
     return result
 
 
 def shared_choice(predictions: Array, candidates: Sequence[Candidate]) -> Choice:
-    """The candidate and the ridge with the smallest sum of errors over all predictions, each relative to its variance;
-    (config, row).
-    """
+    """The choice with the smallest sum of errors, each relative to the variance of its prediction."""
     variance = np.maximum(np.square(predictions) @ candidates[0].smoother.row_weight, 1e-24)[:, None]
     totals = [(each.errors(predictions) / variance).sum(axis=0) for each in candidates]
     number = int(np.argmin([each.min() for each in totals]))
-    candidate = candidates[number]
-    return Choice(candidate, float(candidate.ridges[totals[number].argmin()]), np.arange(len(predictions)))
+    ridge = float(candidates[number].ridges[totals[number].argmin()])
+    return Choice.of(candidates, number, ridge, np.arange(len(predictions)))
 
 
 def tuned_mean(mean: LinearMean, attributes: Attributes, target: Array, seed: int) -> LinearMean:

@@ -31,9 +31,9 @@ from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import candidates_for, shared_choice
 from fairlevel.metrics.debiased import Debiased
-from fairlevel.metrics.inputs import MOST_ROWS, check_level, read_every_row, read_seed, read_vector, sample_of
+from fairlevel.metrics.evaluator import with_learnt
+from fairlevel.metrics.inputs import check_level, read_every_row, read_seed, read_vector
 from fairlevel.metrics.interval import CONSTANT, ONE_PROFILE
-from fairlevel.metrics.learnt_attributes import LearntAttributes
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,15 @@ def compare(
     check_level(level)
     seed = read_seed(random_state)
     refuse_shuffled(y_pred_a=y_pred_a, y_pred_b=y_pred_b)
-    every = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
+    rows = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
     other = read_vector("y_pred_b", y_pred_b)
-    if len(other) != len(every):
+    if len(other) != len(rows):
         raise InvalidInput(
-            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(rows)}; both must predict the same rows."
         )
     refuse_extremes("y_pred_b", other)
-    counting = np.flatnonzero(every.row_weight)
-    used = counting[sample_of(len(counting), seed, MOST_ROWS)]
-    rows, pair = every.take(used), np.stack([every.prediction[used], other[used]])
+    used = rows.sample(seed)
+    rows, pair = rows.take(used), np.stack([rows.prediction[used], other[used]])
     if is_one_profile(rows.sensitive):
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ONE_PROFILE, level)
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
@@ -122,8 +121,7 @@ def compare(
     centred = (pair - (pair @ attributes.weight)[:, None]) * varies[:, None]
     scale = float(np.sqrt((centred**2 @ attributes.weight).max()))
     predictions = centred / scale
-    learnt = LearntAttributes.of(attributes, predictions[varies], seed)
-    choice = shared_choice(predictions, candidates_for(learnt.rows, seed))
+    choice = shared_choice(predictions, candidates_for(with_learnt(attributes, predictions[varies], seed), seed))
     paired = Paired.of(predictions, choice.debiased)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
@@ -133,65 +131,52 @@ def compare(
         p_value=paired.p_value(),
         dpvar_a=float(paired.estimates[0]) * scale**2,
         dpvar_b=float(paired.estimates[1]) * scale**2,
-        regressor=choice.candidate.in_words(choice.ridge),
+        regressor=choice.in_words,
         level=level,
     )
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Both estimates and what the variance of their difference needs, on the scale of the larger Var(f) = 1.
-
-    Parameters
-    ----------
-    estimates : debiased DPVar of A and B, (2,)
-    parts : debiased DPVar of u and s, no less than 0, (2,)
-    noise : standard errors of these where they are 0, (2,)
-    plug_in : Σ w ĥ² of u and s, (2,)
-    covariance : of the weighted means of (r_s h_u, r_u h_s, h_u h_s), (3, 3)
-    degenerate : V₀
-    variances : of A and B, (2,)
-    errors : standard errors of these, (2,)
-    informative : False where the rows are too few for the attributes
+    """Both estimates and what the variance of their difference needs, on the scale of the larger Var(f) = 1. Pairs are
+    of A and B, or of u and s.
     """
 
-    estimates: Array
-    parts: Array
-    noise: Array
-    plug_in: Array
-    covariance: Array
-    degenerate: float
-    variances: Array
-    errors: Array
-    informative: bool
+    estimates: Array  # debiased DPVar of A and B
+    parts: Array  # debiased DPVar of u and s, no less than 0
+    noise: Array  # standard errors of these where they are 0
+    plug_in: Array  # Σ w ĥ² of u and s
+    covariance: Array  # of the weighted means of (r_s h_u, r_u h_s, h_u h_s), (3, 3)
+    degenerate: float  # V₀
+    variances: Array  # of A and B
+    errors: Array  # standard errors of these
+    informative: bool  # False where the rows are too few for the attributes
 
     @classmethod
     def of(cls, predictions: Array, debiased: Debiased) -> Paired:
         """From predictions A and B, (2, row)."""
-        smoother, units, kept = debiased.smoother, debiased.units, debiased.kept
+        smoother, units, q = debiased.smoother, debiased.units, debiased.q
         weight = smoother.row_weight
-        every = np.vstack([predictions, predictions[1] - predictions[0], predictions.sum(axis=0)])  # A, B, u, s
-        estimates, noise = debiased.estimates(every), debiased.noise(every)
-        mean_u, mean_s = fitted = debiased.fitted(every[2:])
+        four = np.vstack([predictions, predictions[1] - predictions[0], predictions.sum(axis=0)])  # A, B, u, s
+        estimates, noise = debiased.estimates(four), debiased.noise(four)
+        mean_u, mean_s = fitted = debiased.fitted(four[2:])
         product = mean_u * mean_s
         moves = np.stack([noise[3] * mean_u, noise[2] * mean_s, product - product @ weight], axis=1)
         sums = units.sums(moves * weight[:, None])
         scores = [debiased.scores(each) for each in noise]
-        covariances = [each.covariance() for each in scores]
-        # K_BB, K_AA and K_AB = K_s/4 − K_u/4
-        crossed = (covariances[3] - covariances[2]).traces(kept)[1] / 16
-        forms_a, forms_b = (each.products(each, kept) for each in scores[:2])
-        own_part = np.square(forms_b - forms_a).sum()  # of pairs of a unit with itself, which the estimates leave out
+        of_a, of_b, of_u, of_s = (each.covariance() for each in scores)
+        crossed = (of_s - of_u).traces(q)[1] / 16  # K_AB = K_s/4 − K_u/4
+        forms_a, forms_b = (each.products(each, q) for each in scores[:2])
+        with_itself = np.square(forms_b - forms_a).sum()  # pairs of a unit with itself, which the estimates leave out
         variances = np.square(predictions) @ weight
         deviations = units.sums(((np.square(predictions) - variances[:, None]) * weight).T)
-        total = covariances[0].traces(kept)[1] + covariances[1].traces(kept)[1] - 2 * crossed - own_part
         return cls(
             estimates[:2],
             np.maximum(estimates[2:], 0.0),
             np.sqrt([debiased.null_variance(each) for each in scores[2:]]),
             np.square(fitted) @ weight,
             sums.T @ sums / (1 - smoother.spent_on_factors),
-            max(2 * float(total), 0.0),
+            max(2 * float(of_a.traces(q)[1] + of_b.traces(q)[1] - 2 * crossed - with_itself), 0.0),
             variances,
             np.sqrt(np.square(deviations).sum(axis=0)),
             debiased.informative,

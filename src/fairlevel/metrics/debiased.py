@@ -25,8 +25,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, RIDGES, Functions, LinearSmoother
+from fairlevel.arrays import Array, Flags
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, RIDGES, LinearSmoother
 from fairlevel.metrics.units import Scores, Units
 
 LARGE_LEVERAGE = 0.5 - 1e-9  # at or above it, what functions of L fit of a row is mostly its noise
@@ -55,14 +55,14 @@ class Debiased:
         return self.smoother.shrinkage(self.ridge)
 
     @cached_property
-    def kept(self) -> Array:
+    def q(self) -> Array:
         """q, (function,)."""
         return form_weights(self.shrinkage)
 
     @property
     def informative(self) -> bool:
         """Whether the rows are enough for the attributes."""
-        return float(self.kept.sum()) - self._counted >= LEAST_DF
+        return float(self.q.sum()) - self.smoother.counts_constant >= LEAST_DF
 
     @property
     def noise_is_known(self) -> bool:
@@ -70,15 +70,10 @@ class Debiased:
         return not self._unusable.any()
 
     @property
-    def _counted(self) -> int:
-        """1 where levels are counted, whose indicators hold the constant, too."""
-        return int(len(self.smoother.functions.scale) > 0)
-
-    @property
     def chance(self) -> float:
         """The standard error by chance, √(2 Σ q²) / units: that of a prediction of variance 1 that has no DPVar."""
         units = min(self.smoother.effective_rows, self.units.count)
-        return float(np.sqrt(2 * (np.square(self.kept).sum() - self._counted)) / units)
+        return float(np.sqrt(2 * (np.square(self.q).sum() - self.smoother.counts_constant)) / units)
 
     def error_by_chance(self, prediction: Array) -> float:
         """The standard error that the estimate of one prediction, (1, row), has if its DPVar is 0."""
@@ -90,7 +85,8 @@ class Debiased:
 
     def noise(self, prediction: Array) -> Array:
         """(I − S_uu)^(−½) of the residuals of each unit, whose squares estimate its noise: (config, row)."""
-        return self._left_out(self.smoother.beyond_nuisance(prediction) - self.fitted(prediction), 0.5)
+        residual = self.smoother.beyond_nuisance(prediction) - self.fitted(prediction)
+        return left_out(residual, self.smoother, self.shrinkage, self.units, 0.5, self._unusable)
 
     def estimates(self, prediction: Array) -> Array:
         """Debiased DPVar of each prediction, (config,)."""
@@ -98,43 +94,41 @@ class Debiased:
         return estimates
 
     def matrix(self, prediction: Array) -> Array:
-        """The debiased DPVar of every mixture of predictions as a quadratic form, (config, row) -> (config, config):
-        the estimate of wᵀf is wᵀKw.
-        """
+        """K with wᵀKw the debiased DPVar of the mixture wᵀf: (config, row) -> (config, config)."""
         smoother, units, weight = self.smoother, self.units, self.smoother.row_weight
         centred = smoother.beyond_nuisance(prediction)
         coefficients = smoother.functions.sums(weight * centred)
-        alone = self._left_out(centred - smoother.functions.combined(self.shrinkage * coefficients), 1.0)
+        residual = centred - smoother.functions.combined(self.shrinkage * coefficients)
+        alone = left_out(residual, smoother, self.shrinkage, units, 1.0, self._unusable)
         removed = self._noise_form(centred, alone)
         if smoother.nuisance.shape[1] > 1:
             beyond = left_out(centred, smoother, np.zeros_like(self.shrinkage), units, 1.0)
-            small = self._small & ~self._unusable
+            sizes = np.bincount(units.number, minlength=units.count)
+            small = (units.sums(self._leverage) / sizes < LARGE_LEVERAGE) & ~self._unusable
             for factor in smoother.nuisance[:, 1:].T * weight:
                 scores, scores_beyond = (units.sums((each * factor).T)[small] for each in (alone, beyond))
                 removed -= scores_beyond.T @ (scores_beyond - scores)
-        form: Array = (coefficients * self.kept) @ coefficients.T - (removed + removed.T) / 2
+        form: Array = (coefficients * self.q) @ coefficients.T - (removed + removed.T) / 2
         return form
 
     def _noise_form(self, centred: Array, alone: Array) -> Array:
-        """Σ_u s_uᵀ diag(q) t_u of all pairs of f̃ and f − ĥ_{−u}, (config, row) each; units of high leverage get what
-        the others have on average, by tr Q_uu.
-        """
+        """Σ_u s_uᵀ diag(q) t_u of pairs of f̃ and f − ĥ_{−u}; units of high leverage get the average of the others."""
         functions, units, unusable = self.smoother.functions, self.units, self._unusable
         left, right = self.smoother.row_weight * centred, self.smoother.row_weight * alone
         if units.are_rows:
-            square = functions.squares(self.kept)
+            square = functions.squares(self.q)
             total = (left * np.where(unusable, 0.0, square)) @ right.T
         else:
             total = np.zeros((len(left), len(right)))
             usable = ~unusable
             for rows in units.by_size:
                 rows = rows[usable[units.number[rows[:, 0]]]]
-                products = _within(functions, rows, self.kept)
+                products = functions.within(rows, self.q)
                 total += np.einsum("aur,urs,bus->ab", left[:, rows], products, right[:, rows])
         if not unusable.any():
             return total
         weight = self.smoother.row_weight
-        needed = units.sums(weight * self.smoother.leverage(self.kept))[unusable].sum()
+        needed = units.sums(weight * self.smoother.leverage(self.q))[unusable].sum()
         known = units.sums(weight)[~unusable].sum()
         if known > _FEWEST_USABLE:
             total += needed / known * (centred * ~unusable[units.number]) @ right.T
@@ -148,30 +142,21 @@ class Debiased:
         return self.units.any(self._leverage >= HIGH_LEVERAGE)
 
     @cached_property
-    def _small(self) -> Flags:
-        sizes = np.bincount(self.units.number, minlength=self.units.count)
-        small: Flags = self.units.sums(self._leverage) / sizes < LARGE_LEVERAGE
-        return small
-
-    @cached_property
     def _leverage(self) -> Array:
         """S_ii, (row,)."""
         return self.smoother.nuisance_leverage + self.smoother.leverage(self.shrinkage)
 
-    def _left_out(self, residual: Array, power: float) -> Array:
-        return left_out(residual, self.smoother, self.shrinkage, self.units, power, self._unusable)
-
-    def scores(self, residual: Array) -> Scores:
-        """Scores of the functions of A for noise (row,) of the rows."""
-        return self.units.scores(self.smoother.functions, self.smoother.row_weight * residual)
+    def scores(self, noise: Array) -> Scores:
+        """Scores of the functions of A for the noise of the rows, (row,)."""
+        return self.units.scores(self.smoother.functions, self.smoother.row_weight * noise)
 
     def null_variance(self, scores: Scores) -> float:
         r"""The variance that the estimate has when DPVar = 0: 2 (tr(qKqK) − Σ_u (s_uᵀ q s_u)²).
 
         The last sum is the part of tr(qKqK) that comes from pairs of a unit with itself, which the estimate leaves out.
         """
-        with_itself = float(np.square(scores.products(scores, self.kept)).sum())
-        return max(2 * (float(scores.covariance().traces(self.kept)[1]) - with_itself), 0.0)
+        with_itself = float(np.square(scores.products(scores, self.q)).sum())
+        return max(2 * (float(scores.covariance().traces(self.q)[1]) - with_itself), 0.0)
 
 
 def left_out(
@@ -196,7 +181,7 @@ def left_out(
         rows = rows if unusable is None else rows[~unusable[units.number[rows[:, 0]]]]
         scale = root[rows]
         nuisance = smoother.nuisance[rows]
-        inside = nuisance @ nuisance.transpose(0, 2, 1) + _within(smoother.functions, rows, shrinkage)
+        inside = nuisance @ nuisance.transpose(0, 2, 1) + smoother.functions.within(rows, shrinkage)
         leverage, vectors = np.linalg.eigh(inside * scale[:, :, None] * scale[:, None, :])
         stretch = np.clip(1 - leverage, least, None) ** -power
         along = np.einsum("urs,kur->kus", vectors, (root * residual)[:, rows])
@@ -205,40 +190,29 @@ def left_out(
 
 
 def leave_out_errors(prediction: Array, smoother: LinearSmoother, units: Units, ridges: Array, cost: float) -> Array:
-    """The error of each ridge on units that are left out, (config, ridge); see ``LinearSmoother.leave_one_out``."""
-    if units.are_rows:
-        return smoother.leave_one_out(prediction, ridges, cost)
+    """The error of each ridge on units that are left out, (config, ridge), infinite where it may not be used; see
+    ``LinearSmoother.leave_one_out``.
+    """
     errors = np.full((len(prediction), len(ridges)), np.inf)
     sensible = np.flatnonzero(smoother.sensible(ridges, cost))
+    tried = ridges[sensible if len(smoother.moments) else sensible[:1]]  # without a penalty all ridges agree
+    if units.are_rows:
+        errors[:, sensible] = smoother.leave_one_out(prediction, tried, cost)
+        return errors
     without_factors = replace(smoother, nuisance=smoother.nuisance[:, :1])  # which every fit has
-    for number in sensible if len(smoother.moments) else sensible[:1]:  # without a penalty all ridges agree
-        residual = prediction - smoother.apply(prediction, ridges[number])
-        shrinkage = smoother.shrinkage(float(ridges[number]))
+    of_groups = np.empty((len(prediction), len(tried)))
+    for number, ridge in enumerate(tried.tolist()):
+        residual, shrinkage = prediction - smoother.apply(prediction, ridge), smoother.shrinkage(ridge)
         alone = left_out(residual, without_factors, shrinkage, units, cost, least=LEAST_LEFT_OUT)
-        errors[:, number] = np.square(alone) @ smoother.row_weight
-    if not len(smoother.moments):
-        errors[:, sensible] = errors[:, sensible[:1]]
+        of_groups[:, number] = np.square(alone) @ smoother.row_weight
+    errors[:, sensible] = of_groups
     return errors
 
 
 def cross_validated_ridge(prediction: Array, smoother: LinearSmoother, units: Units) -> Array:
-    """The ridge with the smallest error on rows, or groups, that are left out, (config,). A degree of freedom costs
-    more where they are groups, which are few.
-    """
+    """The ridge with the smallest error on rows, or groups, that are left out, (config,)."""
     if units.are_rows:
         return smoother.choose_ridge(prediction)
-    ridges = RIDGES[::-1]
-    best: Array = ridges[leave_out_errors(prediction, smoother, units, ridges, cost=2.0).argmin(axis=1)]
+    errors = leave_out_errors(prediction, smoother, units, RIDGES[::-1], cost=2.0)  # dearer, since groups are few
+    best: Array = RIDGES[::-1][errors.argmin(axis=1)]
     return best
-
-
-def _within(functions: Functions, rows: Index, weights: Array) -> Array:
-    """B_u diag(q) B_uᵀ of units of the same size: (unit, row of the unit) -> (unit, row, row)."""
-    levels = len(functions.scale)
-    columns = functions.columns[rows]
-    products: Array = (columns * weights[levels:]) @ columns.transpose(0, 2, 1)
-    if functions.level is not None:
-        level = functions.level[rows]
-        same = level[:, :, None] == level[:, None, :]
-        products += weights[0] * (same * np.square(functions.scale)[level][:, None, :] - 1)
-    return products

@@ -9,20 +9,13 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.protocol import kind_of
+from fairlevel.conditional_mean.protocol import LinearMean
 from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.extras import networks
-from fairlevel.metrics.evaluator import DPVarEvaluator, Regressor
-from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
-from fairlevel.metrics.interval import (
-    ONE_PROFILE,
-    DPVarInterval,
-    Evidence,
-    StandardisedPredictions,
-    interval_of,
-)
-from fairlevel.metrics.learnt_attributes import LearntAttributes
+from fairlevel.metrics.evaluator import DPVarEvaluator, Regressor, with_learnt
+from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed
+from fairlevel.metrics.interval import ONE_PROFILE, DPVarInterval, Evidence, StandardisedPredictions, interval_of
 
 METHODS = "debiased", "paper"
 _FACTORS = (
@@ -38,7 +31,7 @@ def dpvar(
     sensitive_features: Any,
     given: Any = None,
     method: str = "debiased",
-    regressor: Regressor = None,
+    regressor: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
     random_state: Any = 0,
@@ -89,10 +82,11 @@ def dpvar(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(seed)
+    rows = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    rows = rows.take(rows.sample(seed))
     attributes = rows.attributes(seed)
     if method == "debiased":
-        attributes = _learnt(attributes, rows.prediction, seed, regressor).rows
+        attributes = with_learnt(attributes, rows.prediction, seed, linear(regressor))
     return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, seed)[0])
 
 
@@ -129,8 +123,8 @@ def dpvar_interval(
     """
     check_level(level)
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(seed)
-    return interval_of_rows(rows, regressor, seed, level)
+    rows = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    return interval_of_rows(rows.take(rows.sample(seed)), linear(regressor), seed, level)
 
 
 def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
@@ -144,27 +138,19 @@ def interval_across(
     attributes: Attributes, prediction: Array, seed: int, regressor: Regressor = None, level: float = 0.95
 ) -> DPVarInterval:
     """The same of a prediction, (row,), across attributes that vary."""
-    learnt = _learnt(attributes, prediction, seed, regressor)
-    del attributes  # with the smoothers that it keeps, where others are made with learnt functions
-    (evidence,) = DPVarEvaluator(learnt.rows, seed, regressor).evidence(prediction[None])
+    attributes = with_learnt(attributes, prediction, seed, regressor)
+    (evidence,) = DPVarEvaluator(attributes, seed, regressor).evidence(prediction[None])
     interval = interval_of(evidence, level)
-    if learnt.follow_factors or not interval.low:
+    if attributes.follow_factors or not interval.low:
         return interval
     return replace(interval, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
-
-
-def _learnt(attributes: Attributes, prediction: Array, seed: int, regressor: Regressor) -> LearntAttributes:
-    """Functions of A are learnt from the prediction, unless one conditional mean was asked for."""
-    if regressor is not None and not isinstance(regressor, list | tuple):
-        return LearntAttributes(attributes)
-    return LearntAttributes.of(attributes, prediction[None], seed, regressor)
 
 
 def dpvar_of_many(
     predictions: Array,
     sensitive: Attributes | Array,
     method: str = "debiased",
-    regressor: Regressor = None,
+    regressor: Any = None,
     random_state: int = 0,
 ) -> Array:
     """DPVar of several predictions on the same rows, what depends on A computed once: (config, row), attributes of
@@ -172,14 +158,20 @@ def dpvar_of_many(
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
     if method == "debiased":
-        return DPVarEvaluator(rows, random_state, regressor).estimates(predictions)
-    if regressor is not None and kind_of(regressor) != "trained":
-        raise InvalidType(
-            f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
-            "method='debiased'."
-        )
+        return DPVarEvaluator(rows, random_state, linear(regressor)).estimates(predictions)
     standardised, estimates = StandardisedPredictions.of(predictions, rows.counts), np.zeros(len(predictions))
     if len(standardised.configs):
         of_varying = networks("diagnostic").paper_estimates(standardised.values, rows, regressor, random_state)
         estimates[standardised.configs] = of_varying * standardised.variance
     return estimates
+
+
+def linear(regressor: Any) -> Regressor:
+    """What linear means were asked for; anything else is refused."""
+    for mean in regressor if isinstance(regressor, list | tuple) else (regressor,):
+        if mean is not None and not isinstance(mean, LinearMean):
+            raise InvalidType(
+                f"regressor={mean!r} was given; a conditional mean object is needed, such as SplineMean(), or "
+                "MLPMean() for method='paper'."
+            )
+    return regressor  # type: ignore[no-any-return]

@@ -42,35 +42,29 @@ class EvaluationRows:
 
     def take(self, rows: Index) -> EvaluationRows:
         """Some of the rows."""
-        return replace(
-            self,
-            prediction=self.prediction[rows],
-            sensitive=self.sensitive[rows],
-            row_weight=self.row_weight[rows],
-            factors=None if self.factors is None else self.factors[rows],
-            groups=None if self.groups is None else self.groups[rows],
-        )
+        values = {name: column for name, column in vars(self).items() if name != "columns" and column is not None}
+        return replace(self, **{name: column[rows] for name, column in values.items()})
 
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups."""
+        if self.factors is None:
+            return Attributes(self.sensitive, row_weight=self.row_weight, groups=self.groups)
         return attributes_within(self.sensitive, self.factors, self.row_weight, self.groups, seed)
 
-    def sampled(self, seed: int) -> EvaluationRows:
-        """These rows, or ``MOST_ROWS`` of them."""
-        return self if len(self) <= MOST_ROWS else self.take(sample_of(len(self), seed, MOST_ROWS))
-
-
-def sample_of(rows: int, seed: int, most: int) -> Index:
-    """The numbers of all rows, or of so many of them, drawn at random."""
-    return np.arange(rows) if rows <= most else np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+    def sample(self, seed: int, most: int | None = None) -> Index:
+        """The numbers of all rows that weigh anything, or of ``MOST_ROWS`` or so many of them, drawn at random."""
+        counting, most = np.flatnonzero(self.row_weight), MOST_ROWS if most is None else most
+        if len(counting) <= most:
+            return counting
+        return counting[np.sort(np.random.default_rng(seed).choice(len(counting), most, replace=False))]
 
 
 def read_rows(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
     """Validate and align what a metric was given; rows of weight 0 are left out."""
-    every = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
-    return every if every.row_weight.all() else every.take(np.flatnonzero(every.row_weight))
+    rows = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    return rows if rows.row_weight.all() else rows.take(np.flatnonzero(rows.row_weight))
 
 
 def read_every_row(
@@ -148,13 +142,9 @@ def _ranks(values: Array) -> Array:
 
 def _correlations(left: Array, right: Array) -> Array:
     """Absolute correlations of columns, 0 for a constant: (row, k), (row, l) -> (k, l)."""
-    units = []
-    for values in (left, right):
-        centred = values - values.mean(axis=0)
-        size = np.sqrt((centred**2).sum(axis=0))
-        units.append(np.divide(centred, size, out=np.zeros_like(centred), where=np.ptp(values, axis=0) > 0))
-    correlations: Array = np.abs(units[0].T @ units[1])
-    return correlations
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlations = np.corrcoef(left, right, rowvar=False)[: left.shape[1], left.shape[1] :]
+    return np.abs(np.nan_to_num(correlations))
 
 
 def read_seed(random_state: Any) -> int:

@@ -19,13 +19,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.units import Units
 
 CONSTANT = "none needed: the prediction is constant"
 ONE_PROFILE = "none needed: the attributes are constant"
@@ -64,25 +62,19 @@ class Evidence:
 
     @property
     def p_value(self) -> float:
-        """The p-value of DPVar = 0: the larger one of the test and of the estimate, so that the test rejects where the
-        interval is above 0, and only there. The test is made when it is first asked for.
+        """The p-value of DPVar = 0: the larger one of the test and of the estimate, which is normal with the variance
+        that it has at 0. So the test rejects where the interval is above 0, and only there. It is made when it is first
+        asked for.
         """
         if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
-            self.__dict__["_p_value"] = max(self.test(), self._p_value_of_estimate)
+            error = math.sqrt(max(2 * self.degenerate, 1e-300))
+            of_estimate = math.erfc(self.estimate / error) if self.estimate > 0 else 1.0
+            self.__dict__["_p_value"] = max(self.test(), of_estimate)
         p_value: float = self.__dict__["_p_value"]
         return p_value
 
-    @property
-    def _p_value_of_estimate(self) -> float:
-        """Two-sided, where the estimate is normal with the variance that it has at DPVar = 0."""
-        if self.estimate <= 0:
-            return 1.0
-        return math.erfc(self.estimate / math.sqrt(2 * self.degenerate)) if self.degenerate > 0 else 0.0
-
     def squared_error(self, *combination: float) -> float:
-        """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many
-        fewer rows as functions of L cost.
-        """
+        """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero."""
         factors = np.array(combination)
         return max(float(factors @ self.influence @ factors), 0.0) / (1 - self.spent)
 
@@ -90,15 +82,6 @@ class Evidence:
     def of_constant(cls, regressor: str = CONSTANT) -> Evidence:
         """Of a prediction, or of attributes, that do not vary: DPVar is 0, whatever the rows."""
         return cls(0.0, 0.0, 0.0, np.zeros((4, 4)), 0.0, lambda: 1.0, regressor)
-
-
-def influence_sums(
-    prediction: Array, fitted: Array, residual: Array, row_weight: Array, units: Units
-) -> dict[str, Any]:
-    """``fitted_variance`` and ``influence`` from a prediction, ĥ and the noise of each row, (row,) each."""
-    parts = np.stack([residual * fitted, fitted**2, prediction**2, np.ones_like(fitted)], axis=1)
-    sums = units.sums(parts * row_weight[:, None])
-    return {"fitted_variance": float(row_weight @ fitted**2), "influence": sums.T @ sums}
 
 
 @dataclass(frozen=True)
@@ -150,6 +133,11 @@ class DPVarInterval:
     learnt: int = 0
     cannot_tell: str = ""
 
+    @property
+    def moves_by(self) -> float:
+        """√DPVar, how many units the average moves across profiles (± one standard deviation)."""
+        return math.sqrt(max(self.estimate, 0.0))
+
     def scaled(self, factor: float) -> DPVarInterval:
         """The interval of predictions in other units, of which the squares are ``factor`` times as large."""
         return replace(self, estimate=self.estimate * factor, low=self.low * factor, high=self.high * factor)
@@ -194,9 +182,7 @@ def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float
 
 
 def error_of(evidence: Evidence) -> tuple[float, float]:
-    """The estimate, at least 0, and its standard error upwards. No test is made, which is most of the work of an
-    interval.
-    """
+    """The estimate, at least 0, and its standard error upwards; no test, most of an interval's work, is made."""
     if evidence.variance == 0:
         return 0.0, 0.0
     estimate, high = max(evidence.estimate, 0.0), limits(evidence, z=1.0)[1]
@@ -204,29 +190,19 @@ def error_of(evidence: Evidence) -> tuple[float, float]:
 
 
 def share_error(evidence: Evidence) -> float:
-    """The standard error upwards of DPVar as a share of Var(f), which is known far better than DPVar."""
+    """The standard error upwards of DPVar as a share of Var(f), which is known far better."""
     return error_of(evidence)[1] / evidence.variance if evidence.variance > 0 else 0.0
 
 
 def limits(evidence: Evidence, z: float) -> tuple[float, float]:
-    """Both ends of the interval of z standard errors, before the test, on the scale of Var(f) = 1."""
-    size = max(evidence.fitted_variance, 1e-100)
-    kurtosis = evidence.squared_error(0, 1, 0, -size) / size**2
-    noise = 4 * evidence.squared_error(1, 0, 0, 0) / size
-    low, high = _invert(evidence.estimate, kurtosis, noise, evidence.degenerate, z)
-    most = 1 + z * evidence.squared_error(0, 0, 1, -1) ** 0.5  # of Var(f) itself
-    return low, min(high, most) if evidence.informative else most
-
-
-def _invert(estimate: float, square: float, linear: float, constant: float, z: float) -> tuple[float, float]:
-    """All ψ ≥ 0 with (estimate − ψ)² ≤ z²(square·ψ² + linear·ψ + constant), as (low, high).
-
-    Negative estimates are read as 0, so that the interval is never empty.
+    """Both ends of the interval of z standard errors, before the test, on the scale of Var(f) = 1: all ψ with
+    (estimate − ψ)² ≤ z² V(ψ). Negative estimates are read as 0, so that the interval is never empty.
     """
-    centre = max(estimate, 0.0)
-    a = 1 - z * z * square
-    b = centre + z * z * linear / 2
-    c = centre * centre - z * z * constant
+    size, centre = max(evidence.fitted_variance, 1e-100), max(evidence.estimate, 0.0)
+    a = 1 - z * z * evidence.squared_error(0, 1, 0, -size) / size**2
+    b = centre + 2 * z * z * evidence.squared_error(1, 0, 0, 0) / size
+    c = centre * centre - z * z * evidence.degenerate
     root = np.sqrt(max(b * b - a * c, 0.0))
-    high = float((b + root) / a) if a > 0 else float("inf")
+    most = 1 + z * evidence.squared_error(0, 0, 1, -1) ** 0.5  # of Var(f) itself
+    high = min(float((b + root) / a), most) if a > 0 and evidence.informative else most
     return max(float(c / (b + root)) if b + root > 0 else 0.0, 0.0), high

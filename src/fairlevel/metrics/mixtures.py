@@ -19,9 +19,7 @@ class SharedMean(NamedTuple):
     ridge: float
 
     def disparity(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
-        r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row, or group, out; (candidate, row) -> (candidate,
-        candidate).
-        """
+        """K with DPVar(wᵀF) = wᵀ K w, debiased; (candidate, row) -> (candidate, candidate)."""
         return self._on(attributes, seed).matrix(predictions)
 
     def chance(self, attributes: Attributes, seed: int) -> float:
@@ -45,4 +43,4 @@ def most_accurate(predictions: Array, target: Array, row_weight: Array) -> Array
 def shared_mean(prediction: Array, attributes: Attributes, seed: int) -> SharedMean:
     """The mean and the ridge that describe a prediction best, (row,)."""
     (choice,) = choices_for(attributes, (prediction - attributes.weight @ prediction)[None], seed)
-    return SharedMean(choice.candidate.mean, choice.ridge)
+    return SharedMean(choice.candidate.mean, choice.debiased.ridge)

@@ -50,9 +50,7 @@ def _p_values(candidate: Candidate, prediction: Array) -> list[float]:
 
 
 def _ridges_to_try(asked: float | None, smoother: LinearSmoother) -> list[float]:
-    """The ridge that was asked for, or ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom,
-    or all it has.
-    """
+    """The ridge asked for, or those at which the penalised part spends 0, 4, 16 or all degrees of freedom."""
     if asked is not None:
         return [asked]
     ridges, available = np.logspace(-9, 6, 61), len(smoother.moments)
@@ -70,8 +68,8 @@ def tail(value: float, first: float, second: float, third: float) -> float:
     if second <= 0 or third <= 0:
         return 1.0 if value <= 0 else 0.0
     freedom = second**3 / third**2
-    place = (value - first) / np.sqrt(2 * second) * np.sqrt(2 * freedom) + freedom
-    return float(chdtrc(freedom, max(place, 0.0)))
+    standardised = (value - first) / np.sqrt(2 * second)
+    return float(chdtrc(freedom, max(standardised * np.sqrt(2 * freedom) + freedom, 0.0)))
 
 
 def _cauchy(p_values: Sequence[float]) -> float:

@@ -86,14 +86,12 @@ def mean_profiles(
     points: int = 101,
     confidence: float = 0.95,
 ) -> list[MeanProfile]:
-    """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1). Rows of one
-    group (row,) belong together: bands then count groups.
-    """
+    """Profiles of several predictions along one attribute; (config, row), (row, 1). Bands count groups (row,)."""
     if few_categories(attribute)[0]:
         values, codes = np.unique(attribute, return_inverse=True)
         names = [f"{value:.6g}" for value in values]
-        found = category_profiles(predictions, codes.ravel(), names, row_weight, groups, confidence)
-        return [replace(profile, at=values) for profile in found]
+        profiles = category_profiles(predictions, codes.ravel(), names, row_weight, groups, confidence)
+        return [replace(profile, at=values) for profile in profiles]
     first, last = np.quantile(attribute, [0.01, 0.99])
     at = np.linspace(first, last, points)
     rows = Attributes(attribute, row_weight=row_weight, groups=groups)
@@ -109,22 +107,18 @@ def mean_profiles(
         shrinkage = smoother.shrinkage(ridge)
         residual = prediction - smoother.apply(prediction, ridge)
         if units.are_rows:
-            leverage = smoother.nuisance_leverage + smoother.leverage(shrinkage)
-            noise = _left_out(residual[0], leverage, spread[config])
+            noise = _left_out(residual[0], smoother.nuisance_leverage + smoother.leverage(shrinkage), spread[config])
         else:
             noise = left_out(residual, smoother, shrinkage, units, 1.0)[0]
-        scores = units.sums(functions * (weight * noise)[:, None])
-        loading = along * np.append(1.0, shrinkage)
+        scores, loading = units.sums(functions * (weight * noise)[:, None]), along * np.append(1.0, shrinkage)
         half = half_width * np.sqrt(np.clip(((loading @ (scores.T @ scores)) * loading).sum(axis=1), 0, None))
-        middle = smoother.predict(prediction, ridge, Attributes(at[:, None]))[0]
+        middle = loading @ np.append(overall[config], smoother.coefficients(prediction)[0])
         profiles.append(MeanProfile(at, middle, middle - half, middle + half, float(overall[config])))
     return profiles
 
 
 def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
-    """The noise of each row, or group: its residual from a fit without it, or the spread of all predictions where no
-    other tells its mean; all of one shape, or spread once for all rows.
-    """
+    """The residual of each row, or group, from a fit without it; the spread of all where none other tells."""
     alone = leverage >= HIGH_LEVERAGE
     noise: Array = np.where(alone, spread, residual / np.where(alone, 1.0, 1 - leverage))
     return noise
@@ -133,9 +127,7 @@ def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
 def attribute_profiles(
     predictions: Array, sensitive: Sensitive, row_weight: Array | None = None, groups: Index | None = None
 ) -> dict[str, list[MeanProfile]]:
-    """Profiles of several predictions along each column as it was given: (config, row), attributes of the same rows;
-    rows of one group (row,) belong together.
-    """
+    """Profiles of several predictions, (config, row), along each column as it was given."""
     profiles = {}
     for column in sensitive.columns:
         attribute = sensitive.values[:, list(column.places)]
@@ -157,57 +149,32 @@ def category_profiles(
 ) -> list[MeanProfile]:
     r"""The average of several predictions in each category: (config, row), (row,) numbers of categories.
 
-    The error of a weighted mean is :math:`\sqrt{\sum_u w_u^2 (f_u - \bar f_{-u})^2} / \sum w_u` over the rows of the
-    category, or over the groups (row,) in it where rows belong together, with :math:`f_u` their mean and
-    :math:`\bar f_{-u}` the mean of the others; few of them widen the band by Student's t. The spread of all predictions
-    is the most that this may be, also of a single row or group. Categories without rows are left out.
+    The error of a weighted mean is :math:`\sqrt{\sum_u v_u^2 (f_u - \bar f_{-u})^2 \, (1 - \sum_u v_u^2)}` over the
+    rows of the category, or over the groups (row,) in it where rows belong together, with :math:`v_u` their shares of
+    its weight, :math:`f_u` their mean and :math:`\bar f_{-u}` the mean of the others. Few of them widen the band by
+    Student's t with :math:`1 / \sum_u v_u^2 - 1` degrees of freedom. The spread of all predictions is the most that
+    this may be, also of a single row or group. Categories without rows are left out.
     """
     count, weight = len(categories), np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, count)
     filled, divisor = np.flatnonzero(total > 0), np.where(total > 0, total, 1.0)
-    unit = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    unit = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     _, first, number = np.unique(unit * count + codes, return_index=True, return_inverse=True)
-    size: Array = np.bincount(number, weight).astype(np.float64)  # of each row, or group in a category
-    category = codes[first]
-    share = size / divisor[category]
-    factor, freedom = jackknife_error(share, category, count)
+    category = codes[first]  # of each row, or group in a category
+    share = np.bincount(number, weight) / divisor[category]
+    squares = np.bincount(category, share**2, count)
+    freedom = np.divide(1, squares, out=np.ones(count), where=squares > 0) - 1
     most, width = NormalDist().inv_cdf((1 + confidence) / 2), stdtrit(np.maximum(freedom, 1e-9), (1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, count) / divisor
         overall = float(weight @ prediction / weight.sum())
         spread = float(np.sqrt(weight @ (prediction - overall) ** 2 / weight.sum()))
-        away: Array = np.bincount(number, weight * (prediction - mean[codes])).astype(np.float64)
-        noise = _left_out(away, share, size * spread)
-        error = np.sqrt(np.bincount(category, noise**2, count) / factor) / divisor
+        away = np.bincount(number, weight * (prediction - mean[codes])) / divisor[category]
+        variance = np.bincount(category, _left_out(away, share, share * spread) ** 2, count)
+        error = np.sqrt(variance * np.where(freedom > 1e-9, 1 - squares, 1.0))
         half = np.minimum(width * error, most * spread)[filled]
         names = tuple(categories[number] for number in filled.tolist())
         at = np.arange(len(filled), dtype=np.float64)
         profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
     return profiles
-
-
-def jackknife_error(share: Array, category: Index, count: int) -> tuple[Array, Array]:
-    r"""What the jackknife variance of the weighted mean of each category is too large by, and its degrees of freedom,
-    both (category,), from the share of each unit in the weight of its category, (unit,), and that category, (unit,).
-
-    With shares v the variance is :math:`f^\top A f`, :math:`A = (1 - \mathbf 1 v^\top)^\top \operatorname{diag}(q)
-    (1 - \mathbf 1 v^\top)`, :math:`q_u = v_u^2 / (1 - v_u)^2`; the factor is :math:`\operatorname{tr} A / \sum
-    v^2`, and the degrees of freedom :math:`(\operatorname{tr} A)^2 / \operatorname{tr} A^2` (Bell & McCaffrey,
-    Survey Methodology 2002). With k equal shares these are k / (k − 1) and k − 1; of a single unit 1 and 0.
-    """
-    alone = share > 1 - 1e-9
-    q = np.where(alone, 0.0, (share / np.where(alone, 1.0, 1 - share)) ** 2)
-
-    def total(values: Array) -> Array:
-        return np.bincount(category, values, count).astype(np.float64)
-
-    squares, first, second = total(share**2), total(q * share), total(q * share**2)
-    every = total(q)
-    trace = every * (1 + squares) - 2 * first
-    crossed = squares**2 * every**2 + 2 * every * second - 4 * squares * every * first + 2 * first**2
-    of_square = total(q**2 * (1 - 4 * share)) + 2 * squares * total(q**2) + crossed
-    known = trace > 0
-    divisor = np.where(known, of_square, 1.0)
-    factor = np.where(known, trace / np.where(squares > 0, squares, 1.0), 1.0)
-    return factor, np.where(known, trace**2 / divisor, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -33,12 +34,7 @@ class Units:
 
     def sums(self, values: Array) -> Array:
         """Sums over the rows of each unit: (row, …) -> (unit, …)."""
-        if self.are_rows:
-            return values
-        if values.ndim == 1:
-            return np.bincount(self.number, values, self.count).astype(np.float64)
-        totals: Array = self._membership @ values
-        return totals
+        return values if self.are_rows else self._membership @ values
 
     def any(self, flags: Flags) -> Flags:
         """Units of which a row has the flag, (row,) -> (unit,)."""
@@ -60,70 +56,56 @@ class Units:
 
     def scores(self, functions: Functions, weighted: Array) -> Scores:
         """Σ_i v_i b_i over the rows of each unit, v (row,)."""
-        columns, root = self.sums(functions.columns * weighted[:, None]), 1 / functions.scale
-        if functions.level is None:
-            return Scores(columns, csr_array((self.count, 0)), np.zeros(self.count), root)
-        values = weighted * functions.scale[functions.level]
-        levels = csr_array((values, (self.number, functions.level)), shape=(self.count, len(root)))  # sums what repeats
-        return Scores(columns, levels, self.sums(weighted), root)
+        columns = np.empty((len(functions), functions.columns.shape[1] + 1))
+        np.multiply(functions.columns, weighted[:, None], out=columns[:, :-1])
+        columns[:, -1] = weighted
+        levels = functions.indicators.multiply(weighted[:, None]).tocsr()
+        return Scores(levels if self.are_rows else self._membership @ levels, self.sums(columns))
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The scores of units on columns (unit, column), and on indicators of levels that are not centred, sparse (unit,
-    level), with the totals Σ_i v_i of each unit, (unit,), and the root r of the weight of each level, (level,): centred
-    scores are S − total rᵀ, and S r are the totals.
+class Scores(NamedTuple):
+    """The scores of units on indicators of levels, not centred, sparse (unit, level), and on columns; the last column
+    is the constant. Centred indicators explain what others do, less the constant: it has the weight −1 beside them.
     """
 
-    columns: Array
     levels: csr_array
-    total: Array
-    root: Array
+    columns: Array
 
     def products(self, other: Scores, weights: Array) -> Array:
         """s_uᵀ diag(q) t_u of each unit; weights q (function,), 1 for levels."""
-        products: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, weights[len(self.root) :])
-        if len(self.root):
-            products += self.levels.multiply(other.levels).sum(axis=1) - self.total * other.total
+        products: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, _of_columns(self.levels, weights))
+        products += self.levels.multiply(other.levels).sum(axis=1)
         return products
 
     def covariance(self) -> Covariance:
         """K = Σ_u s_u s_uᵀ."""
-        across = self.levels.T @ self.columns
-        across -= np.outer(self.root, self.root @ across)
-        return Covariance(self.columns.T @ self.columns, across, (self.levels.T @ self.levels).tocsr(), self.root)
+        levels, columns = self
+        return Covariance(levels.T @ levels, levels.T @ columns, columns.T @ columns)
 
 
-@dataclass(frozen=True)
-class Covariance:
-    """The covariance K of coefficients, or the difference of two: among columns (column, column), between levels and
-    columns (level, column), and among levels that are not centred, sparse (level, level), with the roots r of their
-    weights: centred, they have P K P with P = 1 − r rᵀ.
+class Covariance(NamedTuple):
+    """The covariance K of scores, or the difference of two: among levels, sparse (level, level), between levels and
+    columns (level, column), and among columns (column, column).
     """
 
-    columns: Array
-    across: Array
     levels: csr_array
-    root: Array
+    across: Array
+    columns: Array
 
     def __sub__(self, other: Covariance) -> Covariance:
-        columns, across = self.columns - other.columns, self.across - other.across
-        return Covariance(columns, across, self.levels - other.levels, self.root)
+        return Covariance(self.levels - other.levels, self.across - other.across, self.columns - other.columns)
 
     def traces(self, weights: Array) -> Array:
-        """tr M, tr M² and tr M³ of M = √q K √q, (3,); weights q ≥ 0 (function,), 1 for levels."""
-        weight = np.sqrt(weights[len(self.root) :])
-        inner = weight[:, None] * self.columns * weight
-        squared = inner @ inner
-        traces = np.array([np.trace(inner), np.trace(squared), (squared * inner).sum()])
-        if not len(self.root):
-            return traces
-        levels, across = self.levels, self.across * weight
-        once = levels @ self.root
-        twice, square = levels @ once, levels @ levels
-        first, second, third = self.root @ once, once @ once, once @ twice  # rᵀKr, rᵀK²r, rᵀK³r
-        traces[0] += levels.trace() - first
-        traces[1] += square.trace() - 2 * second + first**2 + 2 * np.square(across).sum()
-        traces[2] += square.multiply(levels).sum() - 3 * third + 3 * first * second - first**3
-        traces[2] += 3 * ((levels @ across) * across).sum() + 3 * ((across @ inner) * across).sum()
-        return traces
+        """tr qK, tr (qK)² and tr (qK)³, (3,); weights q (function,), 1 for levels."""
+        levels, across, q = self.levels, self.across, _of_columns(self.levels, weights)
+        weighted, columns = across * q, self.columns * q
+        first = levels.trace() + np.trace(columns)
+        second = levels.multiply(levels).sum() + 2 * (weighted * across).sum() + (columns * columns.T).sum()
+        third = (levels @ levels).multiply(levels).sum() + np.trace(columns @ columns @ columns)
+        third += 3 * (((levels @ across) + weighted @ self.columns) * weighted).sum()
+        return np.array([first, second, third])
+
+
+def _of_columns(levels: csr_array, weights: Array) -> Array:
+    """The weights of columns, the constant last: −1 beside levels, otherwise 0."""
+    return np.append(weights[levels.shape[1] :], -1.0 if levels.shape[1] else 0.0)

@@ -1,8 +1,8 @@
 r"""DPVar from a trained conditional mean, fitted on some rows and evaluated on others.
 
-With ĥ from the other folds, centred within each fold: the paper's diagnostic is V1 = mean(ĥ_c²) on two halves, the
-debiased estimate V2 = mean(f_c ĥ_c) on five folds. V1 contains the variance of ĥ, V2 does not. Within legitimate
-factors L, ĥ is a function of A and L, and instead of being centred f and ĥ lose their projection on functions of L.
+With ĥ from the other half, centred within each half, the paper's diagnostic is mean(ĥ_c²). It contains the variance of
+ĥ. Within legitimate factors L, ĥ is a function of A and L, and instead of being centred it loses its projection on
+functions of L.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.data.splitting import folds
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidType
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import GradientDescent
 
@@ -23,7 +23,6 @@ DIAGNOSTIC = MLPMean(optimizer=GradientDescent(learning_rate=0.05, steps=400))
 """The network of the paper's diagnostic. Its length limits what it can learn: more steps read more of the disparity on
 many rows, and more noise as disparity on few (docs/results/synthetic.md). Larger steps make readings unstable."""
 
-_MOST_LOST = 0.8  # of the rows of a fold, in functions of L
 _ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU, which stay in its cache
 
 
@@ -57,7 +56,7 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
     """The paper's cross-fitted DPVar: fit on one half, Var of ĥ on the other, average of both roles; (config, row) ->
     (config,).
     """
-    row_weight, fold = rows.counts, _folds(rows, 2, seed)
+    row_weight, fold = rows.counts, _halves(rows, seed)
     fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
     centred, weight = _centred_within(fitted, fold, row_weight, rows.given)
     halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
@@ -68,36 +67,21 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
 
 def paper_estimates(predictions: Array, rows: Attributes, regressor: MLPMean | None, seed: int) -> Array:
     """The same of arrays, with the network of the study unless another one is given: (config, row) -> (config,)."""
+    if regressor is not None and not isinstance(regressor, MLPMean):
+        raise InvalidType(
+            f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
+            "method='debiased'."
+        )
     found: Array = paper_diagnostic(torch.from_numpy(predictions), rows, regressor or DIAGNOSTIC, seed).numpy()
     return found
 
 
-def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int) -> tuple[Tensor, Tensor]:
-    """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
-    if len(rows) < 4:
-        raise InvalidInput(f"{len(rows)} rows were given; a trained regressor needs at least 4, or use regressor=None.")
-    row_weight, fold = rows.counts, _folds(rows, 5, seed)
-    fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
-    fitted, weight = _centred_within(fitted, fold, row_weight, rows.given)
-    centred, _ = _centred_within(prediction, fold, row_weight, rows.given)
-    mass = np.bincount(fold, row_weight)[fold]
-    functions = 1 if rows.given is None else 1 + rows.given.shape[1]
-    lost = functions * np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold removes
-    if lost.max() > _MOST_LOST:
-        raise InvalidInput(
-            f"{functions - 1} functions of the factors in given= are too many for folds of {np.bincount(fold).min()} "
-            "rows; use regressor=None, which needs no folds, or merge rare categories."
-        )
-    return (centred * fitted * weight / torch.from_numpy(1 - lost)).sum(dim=-1), fitted
-
-
-def _folds(rows: Attributes, most: int, seed: int) -> Index:
-    """A fold for each row; rows of one group share it."""
+def _halves(rows: Attributes, seed: int) -> Index:
+    """A half for each row; rows of one group share it."""
     if rows.groups is None:
-        return folds(len(rows), min(most, len(rows) // 2) if most > 2 else most, seed)
-    number = np.unique(rows.groups, return_inverse=True)[1]
-    count = int(number.max()) + 1
-    return folds(count, min(most, max(count // 2, 2)), seed)[number]
+        return folds(len(rows), 2, seed)
+    number = np.unique(rows.groups, return_inverse=True)[1].ravel()
+    return folds(int(number.max()) + 1, 2, seed)[number]
 
 
 def _centred_within(

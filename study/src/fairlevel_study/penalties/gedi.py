@@ -48,8 +48,7 @@ class GeDI(Penalty):
 
     def prepare(self, attributes: Attributes, seed: int) -> PenaltySmoother:
         def polynomials(rows: Attributes) -> Features:
-            nothing = np.empty((len(rows), 0))
-            return Features(nothing, products(rows.values, self.degree), nothing)
+            return Features(products(rows.values, self.degree), np.empty((len(rows), 0)))
 
         return PenaltySmoother.of(factor(polynomials, attributes), ridge=0.0)
 
