@@ -75,9 +75,6 @@ def figures_table(findings: Audit) -> TableBlock:
         ("test of no difference, p", p_cell(interval.p_value), ""),
         ("DPVar, debiased", number(interval.estimate), _range(interval.low, interval.high)),
     ]
-    if findings.plug_in is not None and findings.floor is not None:
-        rows.append(("DPVar, the paper's estimate", number(findings.plug_in), ""))
-        rows.append(("the paper's estimate by chance alone", number(findings.floor), ""))
     if overall is not None:
         name = f"DPVar without regard to {', '.join(findings.given)}"
         rows.append((name, number(overall.estimate), _range(overall.low, overall.high)))
