@@ -8,14 +8,13 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from traceback import print_exc
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.options import version_option
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import SWITCH
 from fairlevel.removed import refuse_removed
@@ -38,10 +37,22 @@ program = typer.Typer(
 )
 
 
-@program.callback()
-def _root(version: Annotated[bool, version_option("fairlevel", __version__)] = False) -> None:
-    """Take ``--version`` before any command."""
+def with_version(program: typer.Typer, name: str) -> None:
+    """Give a program of commands the option ``--version``."""
 
+    def print_version(asked: bool) -> None:
+        if asked:
+            print(f"{name} {__version__}", flush=True)  # a full disk is found out here
+            raise typer.Exit
+
+    option = typer.Option(False, "--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+
+    @program.callback()
+    def root(version: bool = option) -> None:
+        """Make Typer build a group of commands; without a callback it would build a single command."""
+
+
+with_version(program, "fairlevel")
 
 for _name, _line in COMMANDS.items():
     _module = import_module(f"fairlevel.cli.{_name}")
@@ -83,4 +94,4 @@ def _end(sentence: str) -> NoReturn:
     raise SystemExit(2) from None
 
 
-__all__ = ["COMMANDS", "app", "program", "run_command_line"]
+__all__ = ["COMMANDS", "app", "program", "run_command_line", "with_version"]

@@ -98,15 +98,16 @@ def audit(
         stage("measuring disparity")
         answer = audit_stored(source, roles, threshold, rows, seed)
         verdicts = {
-            name: found.check(max_share=max_share, max_dpvar=max_dpvar) for name, found in answer.audits.items()
+            name: of_prediction.check(max_share=max_share, max_dpvar=max_dpvar)
+            for name, of_prediction in answer.audits.items()
         }
         for sentence in audit_answer.gaps_in_words(answer):
             talk.say(sentence)
         if html is not None:
             stage("writing the report")
-            ((name, found),) = answer.audits.items()
-            provenance = replace(found.provenance, file=", ".join(Path(file).name for file in files))
-            write_page(audit_page(found, verdicts[name], provenance), html)
+            ((name, of_prediction),) = answer.audits.items()
+            provenance = replace(of_prediction.provenance, file=", ".join(Path(file).name for file in files))
+            write_page(audit_page(of_prediction, verdicts[name], provenance), html)
     audit_answer.show(talk, answer, verdicts, by is not None)
     if html is not None:
         talk.say(f"report: {shown_path(html)}")

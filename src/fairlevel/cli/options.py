@@ -59,17 +59,6 @@ def budget_option(name: str, help_text: str) -> Any:
     return typer.Option(help=help_text, callback=check)
 
 
-def version_option(name: str, version: str) -> Any:
-    """The option ``--version`` of a program."""
-
-    def show(asked: bool) -> None:
-        if asked:
-            print(f"{name} {version}", flush=True)  # a full disk is found out here
-            raise typer.Exit
-
-    return typer.Option("--version", callback=show, is_eager=True, help="Print the version and exit.")
-
-
 Sensitive = Annotated[str, column_option("Sensitive columns, comma-separated.")]
 Given = Annotated[str, column_option("Legitimate factors, comma-separated: only rows that share them are compared.")]
 Weight = Annotated[

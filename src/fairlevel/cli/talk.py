@@ -57,9 +57,9 @@ class Talk:
         from rich.table import Table
 
         table = Table(title=block.title or None, title_justify="left")
-        for place, (name, words) in enumerate(zip(block.header, block.words, strict=True)):
-            single = not any(" " in row[place] for row in block.rows)
-            table.add_column(name, justify="left" if words or place == 0 else "right", no_wrap=single and place > 0)
+        for column, (name, words) in enumerate(zip(block.header, block.words, strict=True)):
+            single = column > 0 and not any(" " in row[column] for row in block.rows)
+            table.add_column(name, justify="left" if words or column == 0 else "right", no_wrap=single)
         for row in block.rows:
             table.add_row(*row)
         self.say(table)

@@ -30,7 +30,7 @@ class TableBlock:
     @property
     def words(self) -> tuple[bool, ...]:
         """Whether each column holds words, which are aligned to the left."""
-        return tuple(any(row[place][:1].isalpha() for row in self.rows) for place in range(len(self.header)))
+        return tuple(any(row[column][:1].isalpha() for row in self.rows) for column in range(len(self.header)))
 
 
 @dataclass(frozen=True)

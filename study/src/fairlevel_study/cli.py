@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from fairlevel import __version__
-from fairlevel.cli import run_command_line
-from fairlevel.cli.options import as_option, one_of, read_names, version_option
+from fairlevel.cli import run_command_line, with_version
+from fairlevel.cli.options import as_option, one_of, read_names
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.progress import share_of, stage
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 study = typer.Typer(help="Rerun the paper's studies.", no_args_is_help=True, rich_markup_mode="rich")
 data = typer.Typer(help="The tables of the study.", no_args_is_help=True, rich_markup_mode="rich")
 study.add_typer(data, name="data")
+with_version(study, "fairlevel-study")
 
 
 def _methods(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -68,11 +68,6 @@ Processes = Annotated[int | None, typer.Option(help="Number of tasks at the same
 
 def _example(line: str) -> str:
     return f"Example: [bold]fairlevel-study {line}[/bold]"
-
-
-@study.callback()
-def _root(version: Annotated[bool, version_option("fairlevel-study", __version__)] = False) -> None:
-    """Make Typer take ``--version`` before any command."""
 
 
 @study.command(epilog=_example("run --suite quick --seeds 0-2 --protocol small"))
