@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Train
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
-from fairlevel.links import LogisticLink
+from fairlevel.links import IDENTITY
 from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
@@ -133,8 +134,9 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         loss=trained.loss.astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
-    members, link = trained.members.take(usable), setup.loss.link
-    group = LinkedMembers(members, link) if isinstance(link, LogisticLink) else members
+    link: Any = setup.loss.link
+    members = trained.members.take(usable)
+    group = members if link is IDENTITY else LinkedMembers(members, link)
     histories = tuple(_history(trained, config, setup.loss.figure) for config in range(len(keys)))
     return CandidateSet(table, (group,), np.eye(len(usable)), histories)
 
