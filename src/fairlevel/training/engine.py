@@ -89,9 +89,10 @@ class Trainer:
 
     def _objective(self, rows: TrainingRows, factory: LearnerFactory, prepared: Any, accuracy: slice) -> Objective:
         """Loss and penalty on these rows, of which some carry the accuracy term."""
-        weight, array = weights_of_part(rows.row_weight, accuracy, len(rows)), factory.backend.array
+        weight, array = np.zeros(len(rows)), factory.backend.array
+        weight[accuracy] = weights_of_part(rows.row_weight, accuracy, len(rows))
         inputs, target = factory.inputs(rows.x), array(rows.y)
-        return Objective(self.loss, self.penalty, prepared, inputs, target, accuracy, array(weight), rows.count)
+        return Objective(self.loss, self.penalty, prepared, inputs, target, array(weight), rows.count)
 
     def _train_tile(
         self,
