@@ -49,7 +49,7 @@ LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 SMALL = MLPMean(hidden=(16, 16))
 
 CASES = {
-    # Gradient descent is slow on the tails of A²: 2000 steps of FBO, whose surrogate has no value of its own, read 1.87.
+    # Gradient descent is slow on the tails of A²: 2000 steps of FBO read 1.87. Its surrogate has no value.
     "fbo": PenaltyCase(
         dense.fbo, DPVAR, [0.05, 0.2, 0.03, 0.02], FBO(inner_steps=100, mean=SMALL), 20, 2000, False, 200
     ),
