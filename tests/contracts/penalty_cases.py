@@ -49,12 +49,12 @@ LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 SMALL = MLPMean(hidden=(16, 16))
 
 CASES = {
-    # Gradient descent is slow on the tails of A². FBO follows a surrogate whose value means nothing.
+    # Gradient descent is slow on the tails of A²: 2000 steps of FBO read 1.87. Its surrogate has no value.
     "fbo": PenaltyCase(
-        dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25, mean=SMALL), 20, 2000, False, 200
+        dense.fbo, DPVAR, [0.05, 0.2, 0.03, 0.02], FBO(inner_steps=100, mean=SMALL), 20, 2000, False, 200
     ),
     "itd": PenaltyCase(
-        dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1, mean=SMALL), 20, 2000, settles=200
+        dense.itd, DPVAR, [0.05, 0.1, 0.03, 0.02], ITD(inner_steps=25, steps=1, mean=SMALL), 20, 2000, settles=200
     ),
     "fbo_closed": PenaltyCase(dense.fbo_closed, DPVAR, [0.04, 0.25, 0.04, 0.02]),
     "fbo_root": PenaltyCase(dense.fbo_root, ROOT_TRUTH, [0.04, 0.09, 0.16, 0.1]),

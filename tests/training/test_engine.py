@@ -13,6 +13,7 @@ from fairlevel.networks.backend import TorchBackend, resolve_device
 from fairlevel.networks.mlp import MLP
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
+from fairlevel.networks.penalties import FBO
 from fairlevel.penalties import GDP, NAMES, ClosedFBO, LinearR2, NoPenalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Configurations, Linear, RandomFeatures
 from fairlevel.predictors.linear import LEAST_RIDGE, leave_one_out_ridge
@@ -239,6 +240,15 @@ def test_held_out_rows_need_attributes_too():
     settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(steps=5)}
     with pytest.raises(FairLevelError, match="no sensitive attributes"):
         train(AllRows(samples(100)), Configurations.of([1.0], 0.01), held_out=bare, **settings)
+
+
+def test_all_held_out_rows_count_though_half_of_the_training_rows_do():
+    held_out, settings = samples(rows=60, seed=1), {"predictor": MLP(), "optimizer": Adam(0.01, steps=10)}
+    grid, penalty = Configurations.of([0.0], 0.01), FBO(inner_steps=1)
+    trained = train(AllRows(samples()), grid, penalty=penalty, held_out=held_out, device="cpu", **settings)
+    error = (trained.members.predict(held_out.x)[0] - held_out.y) ** 2
+    assert trained.held_out.score[-1, 0] == pytest.approx(error.mean(), rel=1e-5)
+    assert error[30:].mean() != pytest.approx(error.mean(), rel=0.01)
 
 
 def test_held_out_scores_begin_with_the_constant_and_end_with_each_configuration():

@@ -13,7 +13,7 @@ SCORES = np.array([[0.0, 1.0, -1.0, 2.0]]), np.array([[3.0, 0.0, 1.0, 0.0]])
 def objective(loss):
     """Four rows, of which the first carries no accuracy."""
     target = np.array([1.0, 0.0, 1.0, 0.0])
-    return Objective(loss, NoPenalty(), None, np.zeros((4, 1)), target, slice(1, 4), WEIGHT, 3.0)
+    return Objective(loss, NoPenalty(), None, np.zeros((4, 1)), target, np.r_[0, WEIGHT], 3.0)
 
 
 def test_that_of_a_squared_loss_is_the_same_array_for_the_same_rows():

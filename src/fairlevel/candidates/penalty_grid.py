@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.links import LogisticLink
+from fairlevel.links import IDENTITY
 from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
@@ -129,8 +129,9 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         loss=trained.loss.astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
-    members, link = trained.members.take(usable), setup.loss.link
-    group = LinkedMembers(members, link) if isinstance(link, LogisticLink) else members
+    link: Any = setup.loss.link
+    members = trained.members.take(usable)
+    group = members if link is IDENTITY else LinkedMembers(members, link)
     histories = tuple(_history(trained, config, setup.loss.figure) for config in range(len(keys)))
     return CandidateSet(table, (group,), np.eye(len(usable)), histories)
 

@@ -67,12 +67,9 @@ class RecordedStep(RepeatedStep):
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors in nested tuples and dictionaries, in order."""
+    """The tensors in nested tuples, in order."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _tensors(each)
     elif isinstance(value, tuple):
         for each in value:
             yield from _tensors(each)
@@ -82,8 +79,6 @@ def _copied(value: Any) -> Any:
     """The same structure with its own tensors."""
     if isinstance(value, Tensor):
         return value.clone()
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
     if isinstance(value, tuple):
         parts = [_copied(each) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

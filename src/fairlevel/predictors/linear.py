@@ -141,8 +141,8 @@ class LinearLearner(Learner):
         direction[uphill] = downhill[uphill]
         self._direction, self._downhill, self._gradient = direction, downhill, slope
         moved, shrunk = _times(direction, inputs), self._ridge * direction
-        own = (_dot(shrunk, values).astype(np.float32) for values in (self._coefficients, direction))
-        steps = curvature.step_along(moved, 1.0, *own)[:, None]
+        of_ridge = (_dot(shrunk, values).astype(np.float32) for values in (self._coefficients, direction))
+        steps = curvature.step_along(moved, 1.0, *of_ridge)[:, None]
         self._coefficients = self._coefficients + steps * direction
         self._scores = self._scores + steps * moved
 

@@ -49,8 +49,11 @@ class Trainer:
         if fair and (not rows.has_attributes or (held_out is not None and held_out.attributes is None)):
             raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
         factory = self.predictor.prepare(rows.rows.x, self.seed, self.device, rows.x_scaler)
-        training = self._objective(rows.rows, factory)
-        held = None if held_out is None else self._objective(held_out, factory)
+        prepared = self._prepared(rows.rows, factory)
+        training = self._objective(rows.rows, factory, prepared, prepared.accuracy)
+        held = None
+        if held_out is not None:
+            held = self._objective(held_out, factory, self._prepared(held_out, factory), slice(None))
         steps, tiling = factory.steps(self.optimizer), factory.tiling(len(rows), len(configurations))
         tiles = list(configurations.tiles(tiling.size))
         count = StepCounter(len(tiles), steps, progress)
@@ -74,18 +77,22 @@ class Trainer:
 
         return Trained.joined(in_threads(train_tile, range(len(tiles)), tiling))
 
-    def _objective(self, rows: TrainingRows, factory: LearnerFactory) -> Objective:
-        """Loss and penalty on these rows, where the learner trains."""
+    def _prepared(self, rows: TrainingRows, factory: LearnerFactory) -> Any:
+        """What the penalty prepares for these rows, where the learner trains."""
         prepared = self.penalty.prepare(rows.some_attributes, self.seed).to(factory.backend)
         if rows.some_attributes.given is not None and not prepared.within_factors:
             raise InvalidInput(
                 f"given was passed, but the penalty {self.penalty.name!r} cannot compare rows within legitimate "
                 f"factors; use one of {', '.join(WITHIN_FACTORS)}."
             )
-        weight, array = weights_of_part(rows.row_weight, prepared.accuracy, len(rows)), factory.backend.array
-        accuracy = slice(*prepared.accuracy.indices(len(rows)))
+        return prepared
+
+    def _objective(self, rows: TrainingRows, factory: LearnerFactory, prepared: Any, accuracy: slice) -> Objective:
+        """Loss and penalty on these rows, of which some carry the accuracy term."""
+        weight, array = np.zeros(len(rows)), factory.backend.array
+        weight[accuracy] = weights_of_part(rows.row_weight, accuracy, len(rows))
         inputs, target = factory.inputs(rows.x), array(rows.y)
-        return Objective(self.loss, self.penalty, prepared, inputs, target, accuracy, array(weight), rows.count)
+        return Objective(self.loss, self.penalty, prepared, inputs, target, array(weight), rows.count)
 
     def _train_tile(
         self,

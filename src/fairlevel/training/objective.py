@@ -20,8 +20,8 @@ _SUFFICIENT = 1e-4  # of the decrease that the slope promises
 class Objective:
     """Loss and penalty on some rows, where a learner trains.
 
-    Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
-    sum to 1, (accuracy row,); ``count`` is how many rows the weights stand for. Scores are (config, row).
+    Shapes: inputs (row, …), target (row,), row_weight (row,), which sums to 1 and is 0 on rows that do not carry the
+    accuracy term; ``count`` is how many rows the weights stand for. Scores are (config, row).
     """
 
     loss: Loss
@@ -29,32 +29,27 @@ class Objective:
     prepared: Any
     inputs: AnyArray
     target: AnyArray
-    accuracy: slice
-    accuracy_weight: AnyArray
+    row_weight: AnyArray
     count: float
 
     def error(self, score: AnyArray) -> AnyArray:
         """The loss, (config,)."""
-        return self.loss.value(score[:, self.accuracy], self.target[self.accuracy], self.accuracy_weight)
-
-    def error_gradient(self, score: AnyArray) -> AnyArray:
-        """The derivative of the loss in each score, (config, row), 0 on rows that do not carry accuracy."""
-        target = self.target[self.accuracy]
-        return self._on_all_rows(self.loss.gradient(score[:, self.accuracy], target, self.accuracy_weight), score)
+        return self.loss.value(score, self.target, self.row_weight)
 
     def curvature(self, score: AnyArray) -> AnyArray:
-        """The second derivative of the loss in each score, (config, row), 0 on rows that do not carry accuracy. That of
-        a quadratic loss does not depend on the scores: the same array is given again.
+        """The second derivative of the loss in each score, (config, row). That of a quadratic loss does not depend on
+        the scores: the same array is given again.
         """
-        known = self._constant_curvature.get(len(score))
-        if known is not None:
-            return known
-        target = self.target[self.accuracy]
-        of_accuracy = self.loss.curvature(score[:, self.accuracy], target, self.accuracy_weight)
-        curvature = self._on_all_rows(of_accuracy, score)
-        if self.loss.quadratic:
-            self._constant_curvature[len(score)] = curvature
-        return curvature
+        if not self.loss.quadratic:
+            return self.loss.curvature(score, self.target, self.row_weight)
+        if len(score) not in self._curvatures:
+            self._curvatures[len(score)] = self.loss.curvature(score, self.target, self.row_weight)
+        return self._curvatures[len(score)]
+
+    @cached_property
+    def _curvatures(self) -> dict[int, AnyArray]:
+        """Those of a quadratic loss, by the number of configurations."""
+        return {}
 
     def disparity(self, score: AnyArray, state: Any) -> PenaltyStep:
         """The penalty's step; its gradient is in link(score)."""
@@ -63,19 +58,6 @@ class Objective:
     def held_out_disparity(self, score: AnyArray, state: Any) -> AnyArray:
         """The penalty with the state of training, (config,): critics and trained means as they are."""
         return self.penalty.value(self.loss.link(score), self.prepared, state)
-
-    @cached_property
-    def _constant_curvature(self) -> dict[int, AnyArray]:
-        """By the number of configurations."""
-        return {}
-
-    def _on_all_rows(self, values: AnyArray, score: AnyArray) -> AnyArray:
-        """(config, accuracy row) -> (config, row), with zeros for the other rows."""
-        if values.shape == score.shape:
-            return values
-        full = namespace(score).zeros_like(score)
-        full[:, self.accuracy] = values
-        return full
 
 
 def weighted(weight: AnyArray, value: AnyArray) -> AnyArray:
@@ -100,14 +82,14 @@ class ObjectiveStep:
         if not self._all_fair:
             xp = namespace(disparity)
             disparity = xp.where(self._fair, disparity, xp.zeros_like(disparity))
-        gradient, error = objective.error_gradient(score) + disparity, objective.error(score)
-        here = Here(objective, self._weight, score, gradient, penalty, state)
-        self._learner.follow(gradient, here)
+        gradient = objective.loss.gradient(score, objective.target, objective.row_weight) + disparity
+        error = objective.error(score)
+        self._learner.follow(gradient, LocalObjective(objective, self._weight, score, gradient, penalty, state))
         return StepResult(penalty.state, error, penalty.value)
 
 
 @dataclass(frozen=True)
-class Here:
+class LocalObjective:
     """The objective at these scores, with its gradient, each (config, row): what learners ask about its curvature.
     ``penalty`` is the penalty's step, ``state`` its state before it.
     """
