@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity
-from fairlevel.corrections.columns import gram, leaf_columns
+from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity, gram
 from fairlevel.releveling.existing import Family, Response, corrections
+from fairlevel.trees.protocol import leaf_columns
 
 
 @pytest.fixture(params=["equal", "weighted"])

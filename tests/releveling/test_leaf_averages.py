@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import leaf_columns
 from fairlevel.releveling.existing import LogOdds, Response
-from fairlevel.releveling.leaf_averages import (
+from fairlevel.releveling.tree_model import (
     EMPTY_ROWS,
     LONGEST,
     Averages,
@@ -14,6 +13,7 @@ from fairlevel.releveling.leaf_averages import (
     leaf_averages,
     towards_target,
 )
+from fairlevel.trees.protocol import leaf_columns
 
 RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
@@ -107,7 +107,7 @@ def by_hand(response, target):
 
 @pytest.mark.parametrize("response", [Response(), LogOdds()])
 def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response):
-    monkeypatch.setattr("fairlevel.releveling.leaf_averages.STEPS", 1)
+    monkeypatch.setattr("fairlevel.releveling.tree_model.STEPS", 1)
     middle = (LEAVES[FITTED].sum(axis=1) > 2).astype(float)
     target = middle + 3 if type(response) is Response else middle
     averages = Averages(COLUMNS, FITTED, COUNTS, len(FITTED) * WEIGHT * response.curvature(F[FITTED]))

@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import leaf_columns
 from fairlevel.corrections.logistic import LogisticObjective, keeping_mean, logistic_corrections
+from fairlevel.trees.protocol import leaf_columns
 
 RIDGE = 0.03
 

@@ -24,7 +24,6 @@ from scipy.linalg import cho_factor, cho_solve
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.columns import gram
 from fairlevel.metrics.choice import tuned_mean
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -59,6 +58,28 @@ class Disparity:
     def coefficients(self, prediction: Array) -> Array:
         """c = √d BᵀW f, (function,), with fᵀPf = |c|²."""
         return np.asarray(prediction @ self.functions)
+
+
+def gram(columns: Any, weight: Array) -> Array:
+    """G = Φ̃ᵀWΦ̃ with centred columns, for row weights (row,) of any sum: (column, column)."""
+    mean: Array = columns.T @ weight / weight.sum()
+    if hasattr(columns, "toarray"):
+        product = (columns.T.multiply(weight) @ columns).toarray()
+        return np.asarray(product - weight.sum() * np.outer(mean, mean))
+    centred = np.sqrt(weight)[:, None] * (columns - mean)
+    return np.asarray(centred.T @ centred)
+
+
+def spanned_by_rows(columns: Any) -> tuple[Any, Array | None]:
+    """Where columns outnumber rows, as many columns as rows and an orthonormal basis of what the rows can tell apart,
+    (column, row): with coefficients z of those, basis @ z are coefficients of these, of the same length.
+    """
+    rows, count = columns.shape
+    if count <= rows:
+        return columns, None
+    dense = columns.toarray() if hasattr(columns, "toarray") else columns
+    basis, triangle = np.linalg.qr(dense.T)
+    return triangle.T, basis
 
 
 def typical_size(matrix: Array) -> float:

@@ -22,8 +22,7 @@ import numpy as np
 from scipy.special import expit
 
 from fairlevel.arrays import Array
-from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, solver, typical_size
-from fairlevel.corrections.columns import gram
+from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, gram, solver, typical_size
 
 ACCURACY = 1e-3
 """Share by which an objective must fall in a step for another one to follow."""

@@ -64,24 +64,25 @@ def write_corrected_onnx(model: Any, path: Path) -> None:
     model as it was read, or its correction. The first output of the user's graph is corrected; its name is kept.
     """
     onnx = _onnx()
-    made = onnx.load(str(getattr(model, "original", model).path))
-    if hasattr(model, "added"):
-        _append_correction(onnx, made, model.added)
+    original = getattr(model, "original", model)
+    made = onnx.load(str(original.path))
+    if original is not model:
+        _append_correction(onnx, made, model)
     onnx.checker.check_model(made)
     onnx.save(made, str(path))
 
 
-def _append_correction(onnx: Any, made: Any, added: Any) -> None:
-    if added.columns is not None and added.columns.categorical:
+def _append_correction(onnx: Any, made: Any, correction: Any) -> None:
+    if correction.columns is not None and correction.columns.categorical:
         raise InvalidInput("A correction that reads categories cannot be written as ONNX; pass numbers only.")
     graph, output, double = OnnxGraph("fairlevel_"), made.graph.output[0], onnx.TensorProto.DOUBLE
     rows, before = OnnxValue(graph, made.graph.input[0].name), OnnxValue(graph, f"{output.name}_before")
     for node in made.graph.node:
         node.output[:] = [before.name if name == output.name else name for name in node.output]
         node.input[:] = [before.name if name == output.name else name for name in node.input]
-    trees = add_trees(graph, graph.apply("Cast", rows, to=double), LightGBMText.read(added.trees))  # (row, 1)
-    change = graph.apply("Reshape", trees + added.intercept, graph.apply("Shape", before))
-    total = graph.apply("Cast", before, to=double) * added.scale + change
+    trees = add_trees(graph, graph.apply("Cast", rows, to=double), LightGBMText.read(correction.trees))  # (row, 1)
+    change = graph.apply("Reshape", trees + correction.intercept, graph.apply("Shape", before))
+    total = graph.apply("Cast", before, to=double) * correction.scale + change
     graph.apply("Cast", total, name=output.name, to=output.type.tensor_type.elem_type)
     made.graph.node.extend(graph.nodes)
     made.graph.initializer.extend(graph.constants)

@@ -59,7 +59,9 @@ def _classes_in(*modules: Any) -> dict[str, type]:
 
 
 def _known_class(name: str) -> type | None:
-    """The class of this name, where it is at hand."""
+    """The class of this name, where it is at hand; classes of others have their module in their names."""
+    if "." in name:
+        return None
     if name == TableEncoder.__name__:
         return TableEncoder
     if name in known_classes():
@@ -95,9 +97,10 @@ def to_plain(value: Any) -> Any:
         settings = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     elif kind is TableEncoder:
         settings = value.get_params()
-    own = _known_class(kind.__name__) is kind
-    name = kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
-    return {"class": name, "settings": {name: to_plain(entry) for name, entry in settings.items()}}
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name.startswith("fairlevel") and _known_class(kind.__name__) is kind:
+        name = kind.__name__
+    return {"class": name, "settings": {key: to_plain(entry) for key, entry in settings.items()}}
 
 
 def from_plain(value: Any, module: Any = None) -> Any:

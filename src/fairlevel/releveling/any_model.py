@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from fairlevel.releveling.existing import Corrections, ExistingModel, Family, Lo
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.protocol import by_tree
 
-CORRECTION = "correction"
 SMALLEST_PROBABILITY = 1e-6  # closer to 0 or 1 log-odds grow without limit
 GROWN_TREES = 80
 _SETTINGS = {
@@ -90,8 +89,8 @@ class AnyModel(ExistingModel):
         values = [weight * leaves for weight, leaves in zip(weights, family.written.leaf_values, strict=True)]
         scale, intercept = kept + float(part.kept[0]) + more, constant + float(part.intercepts[0])
         trees = family.written.with_leaf_values(values).write()
-        added = AddedTrees(scale, intercept, trees, self.columns, self.names)
-        return (CorrectedModel if self.classes is None else CorrectedClassifier)(self.original, added)
+        kind = CorrectedModel if self.classes is None else CorrectedClassifier
+        return kind(self.original, scale, intercept, trees, self.columns, self.names)
 
 
 @dataclass(frozen=True)
@@ -121,57 +120,43 @@ def log_odds_of(model: Any, X: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class AddedTrees:
-    """Totals become scale · total + intercept + the trees of a booster, given as LightGBM's text. ``names`` are those
-    of the columns of X; None where they had none.
+class CorrectedModel:
+    """scale · f0(X) + intercept + the trees of a booster, given as LightGBM's text; f0 is the model it was made from.
+    ``names`` are those of the columns of X, in their order; None where they had none.
     """
 
+    original: Any
     scale: float
     intercept: float
     trees: str
     columns: NativeColumns | None
-    names: tuple[Any, ...] | None = None
-
-    def __call__(self, total: Array, X: Any) -> Array:
-        correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
-        return np.asarray(self.scale * total + self.intercept + correction)
-
-
-@dataclass(frozen=True)
-class _Corrected:
-    """A model and its correction."""
-
-    original: Any
-    added: AddedTrees
+    names: tuple[Any, ...] | None
 
     @property
     def feature_names_in_(self) -> Any:
         """Names of the columns that it reads, in their order, (feature,); None where they had none."""
-        return None if self.added.names is None else np.array(self.added.names, dtype=object)
+        return None if self.names is None else np.array(self.names, dtype=object)
 
-    def _ordered(self, X: Any) -> Any:
-        """X with the columns that the correction knows, in their order."""
-        return ordered_like_fit(as_dense(X), self.added.names)
+    def _corrected(self, total_of: Callable[[Any, Any], Array], X: Any) -> Array:
+        """The total with its correction, (row,); columns of a frame are found by name."""
+        X = ordered_like_fit(as_dense(X), self.names)
+        trees: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
+        return np.asarray(self.scale * total_of(self.original, X) + self.intercept + trees)
 
-
-class CorrectedModel(_Corrected):
-    """scale · f0(X) + intercept + the trees of a booster; f0 is the model it was made from."""
-
-    def predict(self, X: Any) -> Array:
-        """(row,) in units of the original predictions; columns of a frame are found by name."""
-        X = self._ordered(X)
-        return self.added(predictions_of(self.original, X), X)
+    def predict(self, X: Any) -> Any:
+        """(row,) in units of the original predictions."""
+        return self._corrected(predictions_of, X)
 
     def save(self, folder: Any) -> None:
         """Only the correction could be written; the model itself is a Python object."""
         raise InvalidInput(
             f"A corrected {type(self.original).__name__} cannot be saved: files hold no code. Save your model by "
-            "its own library, and scale, intercept and trees of this one (in its attribute added); the corrected "
-            "prediction is scale · f0(X) + intercept + that of the trees."
+            "its own library, and scale, intercept and trees of this one; the corrected prediction is "
+            "scale · f0(X) + intercept + that of the trees."
         )
 
 
-class CorrectedClassifier(_Corrected, ClassifierMixin):  # type: ignore[misc]
+class CorrectedClassifier(CorrectedModel, ClassifierMixin):  # type: ignore[misc]
     """A classifier whose log-odds get a correction: scale · log-odds + intercept + the trees of a booster."""
 
     @property
@@ -180,9 +165,8 @@ class CorrectedClassifier(_Corrected, ClassifierMixin):  # type: ignore[misc]
         return self.original.classes_
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes, (row, 2); columns of a frame are found by name."""
-        X = self._ordered(X)
-        second = expit(self.added(log_odds_of(self.original, X), X))
+        """Probabilities of both classes, (row, 2)."""
+        second = expit(self._corrected(log_odds_of, X))
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from fairlevel.arrays import Array, Index
-from fairlevel.corrections.closed_form import CorrectionPath, Disparity
-from fairlevel.corrections.columns import spanned_by_rows
+from fairlevel.corrections.closed_form import CorrectionPath, Disparity, spanned_by_rows
 from fairlevel.corrections.logistic import keeping_mean, logistic_corrections
 from fairlevel.fronts.combiners import Best, Combiner, Stacked
 

@@ -1,11 +1,9 @@
-"""CatBoost: ``CatBoost``, ``CatBoostRegressor`` and ``CatBoostClassifier`` with symmetric trees, by their JSON."""
+"""CatBoost: ``CatBoost``, ``CatBoostRegressor`` and ``CatBoostClassifier``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,16 +19,12 @@ _LOGISTIC = ("Logloss", "CrossEntropy")
 
 @dataclass(frozen=True)
 class CatBoostEnsemble:
-    """Symmetric trees of numeric features; CatBoost's JSON cannot carry the statistics of its categories."""
+    """Trees of any shape, of numbers and categories."""
 
     model: Any
 
     def __post_init__(self) -> None:
-        if "oblivious_trees" not in self._json:
-            raise NotASumOfLeaves("Only symmetric trees can be read (grow_policy='SymmetricTree').")
-        if self._json.get("ctr_data") or self._json["features_info"].get("categorical_features"):
-            raise NotASumOfLeaves("CatBoost's JSON cannot carry models with categorical features.")
-        if len(self._json["scale_and_bias"][1]) != 1:
+        if np.size(self.model.get_scale_and_bias()[1]) != 1:
             raise NotASumOfLeaves(f"The model {SEVERAL_OUTPUTS}")
         if self._loss not in (*_IDENTITY, *_LOGISTIC):
             raise no_sum_of_leaves("loss_function", self._loss)
@@ -43,28 +37,22 @@ class CatBoostEnsemble:
     def _loss(self) -> str:
         return str(self.model.get_all_params().get("loss_function", "RMSE")).partition(":")[0]
 
-    @cached_property
-    def _json(self) -> dict[str, Any]:
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            self.model.save_model(str(path), format="json")
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return content
-
     @property
     def _scale(self) -> float:
-        return float(self._json["scale_and_bias"][0])
+        return float(self.model.get_scale_and_bias()[0])
 
-    def _of_leaves(self, name: str) -> list[Array]:
-        return [np.array(tree[name], dtype=np.float64) for tree in self._json["oblivious_trees"]]
+    def _by_tree(self, of_leaves: Any) -> list[Array]:
+        sizes = np.array(self.model.get_tree_leaf_counts(), dtype=np.int64)
+        return np.split(np.array(of_leaves, dtype=np.float64), np.cumsum(sizes)[:-1])
 
     @property
     def leaf_values(self) -> list[Array]:
-        return [self._scale * values for values in self._of_leaves("leaf_values")]
+        return self._by_tree(self._scale * np.array(self.model.get_leaf_values()))
 
     @property
     def training_counts(self) -> list[Array]:
-        return self._of_leaves("leaf_weights")
+        """In training a category's number depends on the order of rows, so that rows fall into other leaves then."""
+        return self._by_tree(self.model.get_leaf_weights())
 
     def leaves(self, X: Any) -> Leaves:
         return np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
@@ -73,11 +61,9 @@ class CatBoostEnsemble:
         return np.asarray(self.model.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
-        trees = [
-            tree | {"leaf_values": (own / self._scale).tolist()}
-            for tree, own in zip(self._json["oblivious_trees"], values, strict=True)
-        ]
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            path.write_text(json.dumps(self._json | {"oblivious_trees": trees}), encoding="utf-8")
-            return type(self.model)().load_model(str(path), format="json")
+        with TemporaryDirectory() as folder:  # other copies cannot be changed
+            path = str(Path(folder) / "model.cbm")
+            self.model.save_model(path)
+            changed = type(self.model)().load_model(path)
+        changed.set_leaf_values(np.concatenate(values) / self._scale)
+        return changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,29 +17,16 @@ _DEFAULT_LEFT = 2  # bit of LightGBM's decision type; the next two bits hold the
 _ZERO, _NAN = 1, 2  # missing types: zeros are missing, NaN is missing
 
 
-@dataclass(frozen=True)
-class _Nodes:
-    """The splits of a tree, (node,). Children (side, node), the first side for yes, are numbers of splits, or of leaves
-    as ~number. ``members`` are the sets of categories, one after another, each with NaN at its end.
-    """
-
-    feature: Any
-    mode: Any
-    split: Any
-    missing_true: Any
-    children: Any
-    members: Any
-
-
 def add_trees(graph: OnnxGraph, inputs: OnnxValue, text: LightGBMText) -> OnnxValue:
     """Add the sum of all trees to a graph: inputs (row, feature) -> (row, 1)."""
-    leaves = text.leaf_values
-    trees = [_splits(text, number) if len(own) > 1 else _ONE_LEAF for number, own in enumerate(leaves)]
-    first_node, first_leaf = (np.cumsum([0, *sizes]) for sizes in ([len(t.split) for t in trees], map(len, leaves)))
-    joined = _Nodes(*(np.concatenate([getattr(t, part.name) for t in trees], axis=-1) for part in fields(_Nodes)))
-    tree = np.repeat(np.arange(len(trees)), np.diff(first_node))  # of each node
-    is_leaf = joined.children < 0
-    children = np.where(is_leaf, first_leaf[tree] + ~joined.children, first_node[tree] + joined.children)
+    leaves, trees = text.leaf_values, []
+    first_node, first_leaf = 0, 0
+    for number, values in enumerate(leaves):
+        trees.append(_nodes(text, number, first_node, first_leaf))
+        first_node, first_leaf = first_node + len(trees[-1]["nodes_modes"]), first_leaf + len(values)
+    joined = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    for name, kind in (("nodes_modes", np.uint8), ("nodes_splits", np.float64), ("membership_values", np.float64)):
+        joined[name] = graph.tensor(joined[name].astype(kind)) if len(joined[name]) else None
     return graph.apply(
         "TreeEnsemble",
         inputs,
@@ -48,41 +34,35 @@ def add_trees(graph: OnnxGraph, inputs: OnnxValue, text: LightGBMText) -> OnnxVa
         aggregate_function=1,  # sum
         n_targets=1,
         post_transform=0,
-        tree_roots=first_node[:-1].tolist(),
-        nodes_featureids=joined.feature.tolist(),
-        nodes_modes=graph.tensor(joined.mode.astype(np.uint8)),
-        nodes_splits=graph.tensor(joined.split),
-        nodes_missing_value_tracks_true=joined.missing_true.tolist(),
-        nodes_truenodeids=children[0].tolist(),
-        nodes_trueleafs=is_leaf[0].astype(int).tolist(),
-        nodes_falsenodeids=children[1].tolist(),
-        nodes_falseleafs=is_leaf[1].astype(int).tolist(),
-        leaf_targetids=[0] * int(first_leaf[-1]),
+        tree_roots=np.cumsum([0, *(len(tree["nodes_modes"]) for tree in trees[:-1])]).tolist(),
+        leaf_targetids=[0] * first_leaf,
         leaf_weights=graph.tensor(np.concatenate(leaves)),
-        **({"membership_values": graph.tensor(joined.members)} if len(joined.members) else {}),
+        **{name: values for name, values in joined.items() if values is not None},
     )
 
 
-def _splits(text: LightGBMText, tree: int) -> _Nodes:
+def _nodes(text: LightGBMText, tree: int, first_node: int, first_leaf: int) -> dict[str, Any]:
+    """The splits of a tree, (node,), by ONNX's names. Their numbers, and those of leaves, go on from other trees.
+    Categories of all splits come one after another, NaN at the end of each.
+    """
     names = ("split_feature", "decision_type", "left_child", "right_child")
     feature, kind, *children = (text.numbers(tree, name, np.int64) for name in names)
     threshold = text.numbers(tree, "threshold", np.float64)
+    if not len(feature):  # a tree without a split: both ways lead to its leaf
+        (feature, kind, threshold), children = np.zeros((3, 1), dtype=np.int64), [np.array([~0]), np.array([~0])]
     by_category, missing = (kind & CATEGORICAL) > 0, kind >> 2 & 3
     if (missing[~by_category] == _ZERO).any():
         raise InvalidInput("The booster counts zeros as missing (zero_as_missing=true), which ONNX cannot say.")
-    sets = [[*text.categories(tree, int(number)), np.nan] for number in threshold[by_category]]
     # without missing values in training, NaN is read as 0
     nan_left = np.where(missing == _NAN, (kind & _DEFAULT_LEFT) > 0, threshold >= 0.0)
-    return _Nodes(
-        feature,
-        np.where(by_category, _MEMBER, _AT_MOST),
-        np.where(by_category, 0.0, threshold),
-        (nan_left & ~by_category).astype(np.int64),
-        np.stack(children),
-        np.concatenate([np.zeros(0), *sets]),
-    )
-
-
-_ZEROS = np.zeros(1, dtype=np.int64)
-_ONE_LEAF = _Nodes(_ZEROS, _ZEROS, np.zeros(1), _ZEROS, np.full((2, 1), ~0), np.zeros(0))
-"""A tree without a split: both ways lead to its leaf."""
+    nodes = {
+        "nodes_featureids": feature,
+        "nodes_modes": np.where(by_category, _MEMBER, _AT_MOST),
+        "nodes_splits": np.where(by_category, 0.0, threshold),
+        "nodes_missing_value_tracks_true": (nan_left & ~by_category).astype(np.int64),
+        "membership_values": [v for s in threshold[by_category] for v in (*text.categories(tree, int(s)), np.nan)],
+    }
+    for side, child in zip(("true", "false"), children, strict=True):
+        nodes[f"nodes_{side}leafs"] = (child < 0).astype(np.int64)
+        nodes[f"nodes_{side}nodeids"] = np.where(child < 0, first_leaf + ~child, first_node + child)
+    return nodes

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError
@@ -62,6 +63,16 @@ class TreeEnsemble(Protocol):
 def by_tree(leaves: Leaves, values: Sequence[Array]) -> Array:
     """What each tree adds, v_t[leaf_t(x)]: (row, tree), (leaf,) for each tree -> (row, tree)."""
     return np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
+
+
+def leaf_columns(leaves: Leaves, sizes: Sequence[int]) -> csr_array:
+    """One column of zeros and ones per leaf of every tree: which leaf of each tree a row falls into. From numbers of
+    leaves, counted within each tree, and the number of leaves of each tree.
+    """
+    rows, trees = leaves.shape
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    ones = (leaves + first[:-1]).astype(np.int32).ravel()
+    return csr_array((np.ones(rows * trees), ones, trees * np.arange(rows + 1)), shape=(rows, int(first[-1])))
 
 
 def leaf_numbers(nodes: Any, leaves: Sequence[Index]) -> Leaves:

@@ -38,30 +38,29 @@ class TreeSum:
     def log_odds(self) -> bool:
         return hasattr(self.model, "classes_")
 
-    def trees(self, model: Any) -> list[Any]:
-        """Those of a model of this kind."""
-        return [estimator.tree_ for estimator in np.ravel(model.estimators_)]
-
-    def nodes(self, tree: Any) -> dict[str, Any]:
-        """Which nodes are leaves, how many training rows they held, and their values, each (node,). What is written
-        into the values changes the tree.
-        """
-        leaf = tree.children_left == -1
-        return {"is_leaf": leaf, "count": tree.n_node_samples, "value": tree.value[:, 0, 0]}
-
     @property
     def scale(self) -> float:
         """What stored values are multiplied by."""
         return float(getattr(self.model, "learning_rate", 1 / len(self.model.estimators_)))
 
+    def nodes(self, model: Any) -> list[Any]:
+        """For each tree of a model of this kind which nodes are leaves, how many training rows they held, and their
+        values, each (node,). What is written into the values changes the model.
+        """
+        trees = [estimator.tree_ for estimator in np.ravel(model.estimators_)]
+        return [
+            {"is_leaf": tree.children_left == -1, "count": tree.n_node_samples, "value": tree.value[:, 0, 0]}
+            for tree in trees
+        ]
+
     @cached_property
     def _leaf_nodes(self) -> list[Index]:
-        return [np.flatnonzero(self.nodes(tree)["is_leaf"]) for tree in self.trees(self.model)]
+        return [np.flatnonzero(nodes["is_leaf"]) for nodes in self.nodes(self.model)]
 
     def _of_leaves(self, name: str) -> list[Array]:
         """What the nodes that are leaves hold, (leaf,) for each tree."""
-        trees = zip(self.trees(self.model), self._leaf_nodes, strict=True)
-        return [np.asarray(self.nodes(tree)[name], dtype=np.float64)[leaves] for tree, leaves in trees]
+        trees = zip(self.nodes(self.model), self._leaf_nodes, strict=True)
+        return [np.asarray(nodes[name], dtype=np.float64)[leaves] for nodes, leaves in trees]
 
     @property
     def leaf_values(self) -> list[Array]:
@@ -75,8 +74,8 @@ class TreeSum:
 
     def leaves(self, X: Any) -> Leaves:
         rows = np.ascontiguousarray(X, dtype=np.float32)  # as scikit-learn's trees read them
-        nodes = np.column_stack([tree.apply(rows) for tree in self.trees(self.model)])
-        return leaf_numbers(nodes, self._leaf_nodes)
+        nodes = [estimator.tree_.apply(rows) for estimator in np.ravel(self.model.estimators_)]
+        return leaf_numbers(np.column_stack(nodes), self._leaf_nodes)
 
     def total(self, X: Any) -> Array:
         answer = self.model.decision_function if self.log_odds else self.model.predict
@@ -84,8 +83,8 @@ class TreeSum:
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         changed = deepcopy(self.model)
-        for tree, leaves, own in zip(self.trees(changed), self._leaf_nodes, values, strict=True):
-            self.nodes(tree)["value"][leaves] = own / self.scale
+        for nodes, leaves, own in zip(self.nodes(changed), self._leaf_nodes, values, strict=True):
+            nodes["value"][leaves] = own / self.scale
         return changed
 
 
@@ -99,19 +98,15 @@ class HistogramBoosting(TreeSum):
         if self.model.loss not in ("squared_error", "absolute_error", "quantile", "log_loss"):
             raise no_sum_of_leaves("loss", self.model.loss)
 
-    def trees(self, model: Any) -> list[Any]:
-        return [predictor for (predictor,) in model._predictors]
-
-    def nodes(self, tree: Any) -> Any:
-        return tree.nodes
+    def nodes(self, model: Any) -> list[Any]:
+        return [predictor.nodes for (predictor,) in model._predictors]
 
     def leaves(self, X: Any) -> Leaves:
         """scikit-learn has no ``apply`` here: copies of the trees predict the numbers of their leaves."""
         rows = self.model._preprocess_X(X, reset=False)
         categories = self.model._bin_mapper.make_known_categories_bitsets()
         numbers = []
-        for tree, leaves in zip(self.trees(self.model), self._leaf_nodes, strict=True):
-            copy = deepcopy(tree)
-            copy.nodes["value"][leaves] = np.arange(len(leaves))
-            numbers.append(copy.predict(rows, *categories, 1))
+        for (tree,), leaves in zip(deepcopy(self.model._predictors), self._leaf_nodes, strict=True):
+            tree.nodes["value"][leaves] = np.arange(len(leaves))
+            numbers.append(tree.predict(rows, *categories, 1))
         return np.column_stack(numbers).astype(np.int32)
