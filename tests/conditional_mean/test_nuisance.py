@@ -67,13 +67,13 @@ def test_functions_of_the_factors_change_no_disparity(name, weights):
     f, a = gaussian_arrays(90, 2, 2)
     given = given_of(a)
     rows = Attributes(a, given, WEIGHTS[weights])
-    smoother, ridge = LINEAR_MEANS[name]().prepare(rows), np.full(2, 0.1)
-    debiased, tensors = Debiased(smoother, 0.1, Units.of(rows)), PenaltySmoother.of(smoother)
+    smoother = LINEAR_MEANS[name]().prepare(rows)
+    debiased, tensors = Debiased(smoother, 0.1, Units.of(rows)), PenaltySmoother.of(smoother, 0.1)
     moved = f + given @ [3.0, 1e-3, -2.0] + 5
     for estimate in (
         debiased.estimates,
         debiased.matrix,
-        lambda values: tensors.leave_out_covariance(values, ridge),
+        tensors.leave_out_covariance,
     ):
         np.testing.assert_allclose(estimate(moved), estimate(f), rtol=1e-7, atol=1e-9)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = ["auditing", "candidates", "conditional_mean", "data", "estimators", "metrics", "training"]
+FOLDERS = ["auditing", "candidates", "conditional_mean", "data", "estimators", "fronts", "metrics", "training"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -54,7 +54,7 @@ def predict(
 
         stage("reading the model")
         estimator = load(model)
-        rules = None if estimator.encoder_ is None else estimator.encoder_.table_rules
+        rules = estimator.encoder_
         names = tuple(getattr(estimator, "feature_names_in_", ()))
         refuse_doubles(file, names)
         stage("reading the file")

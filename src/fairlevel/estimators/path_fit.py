@@ -24,7 +24,7 @@ from fairlevel.data.table import Table
 from fairlevel.estimators.fitted_model import FittedModel, JudgedModel
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.budget import DPVAR, SHARE, Budget
-from fairlevel.fronts.combiners import Choice, Combiner, without_small_proportions
+from fairlevel.fronts.combiners import CandidateChoice, Combiner, without_small_proportions
 from fairlevel.fronts.evaluation import FEWEST_ROWS, Calibration, Evaluation, Points
 from fairlevel.progress import stage
 
@@ -54,7 +54,7 @@ class PathFit:
     """
 
     fitted: FittedCandidates
-    choice: Choice
+    choice: CandidateChoice
     calibrations: Mapping[str, Calibration]
     scale: float
 

@@ -67,7 +67,7 @@ class Mixture:
         return self.share if name == SHARE else self.dpvar
 
 
-class Choice(ABC):
+class CandidateChoice(ABC):
     """Candidates measured on some rows, from which a model can be chosen for any budget. Var(y) is 1."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class Choice(ABC):
 class Combiner(Protocol):
     """How a model is made from candidates."""
 
-    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Choice:
+    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> CandidateChoice:
         """Measure candidates: predictions (candidate, row), target (row,), weights of the rows that sum to 1, (row,),
         and disparity K (candidate, candidate), with which DPVar of the mixture with proportions w is wᵀKw.
         """
@@ -138,7 +138,7 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Picking(Choice):
+class Picking(CandidateChoice):
     """Error, disparity and variance of single candidates, each (candidate,)."""
 
     mse: Array
@@ -170,7 +170,7 @@ class Picking(Choice):
 
 
 @dataclass(frozen=True)
-class Mixing(Choice):
+class Mixing(CandidateChoice):
     """The quadratic forms over candidates: G (candidate, candidate), q and mean (candidate,), mean of y², K (candidate,
     candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar proportions.
     """

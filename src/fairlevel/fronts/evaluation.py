@@ -17,7 +17,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budget import SHARE, Budget
-from fairlevel.fronts.combiners import Choice, Combiner
+from fairlevel.fronts.combiners import CandidateChoice, Combiner
 from fairlevel.metrics.evaluator import DPVarEvaluator, with_learnt
 from fairlevel.metrics.interval import DPVarInterval, Evidence, error_of, interval_of, share_error
 from fairlevel.metrics.mixtures import SharedMean, most_accurate, shared_mean
@@ -101,7 +101,7 @@ class Evaluation:
         return shared_mean(accurate, self.attributes, self.seed)
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> CandidateChoice:
         """The choice of proportions on all rows; it sets the proportions of the models that are returned."""
         return self._choice_on(np.arange(len(self.target)))
 
@@ -182,14 +182,14 @@ class Evaluation:
         return result
 
     @cached_property
-    def _choices(self) -> dict[int, Choice]:
+    def _choices(self) -> dict[int, CandidateChoice]:
         """The choice of proportions without each fold, by the number of the fold."""
         numbers = np.unique(self.fold).tolist()
         with numpy_on_one_thread():
             tasks = (partial(self._choice_on, np.flatnonzero(self.fold != number)) for number in numbers)
             return dict(zip(numbers, on_single_threads(*tasks), strict=True))
 
-    def _choice_on(self, rows: Index) -> Choice:
+    def _choice_on(self, rows: Index) -> CandidateChoice:
         """The choice of proportions on some rows, (some row,)."""
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
         disparity = self.mean.disparity(predictions, attributes, self.seed)
