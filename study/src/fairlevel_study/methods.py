@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from fairlevel.candidates import (
     SOURCES,
@@ -71,7 +72,7 @@ MULTIPLES = (1.0, 0.5, 0.75, 1.5)  # of a bandwidth
 ALL_MULTIPLES = (*MULTIPLES, 0.25, 2.0, 0.1, 3.0)
 
 
-def _grid(penalties: Iterable[Penalty], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> PenaltyGrid:
+def _grid(penalties: Iterable[Any], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> PenaltyGrid:
     """Weights × one setting for each penalty and each combination of its numbers, such as ``bandwidth=(1.0, 0.5)``."""
     combinations = [dict(zip(numbers, values, strict=True)) for values in product(*numbers.values())]
     settings = (Setting(replace(penalty, **chosen)) for penalty, chosen in product(penalties, combinations))
