@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, Flags, numpy_array
+from fairlevel.arrays import AnyArray, numpy_array
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.penalties import WITHIN_FACTORS, Penalty
@@ -114,7 +114,7 @@ class Trainer:
         learner.restore()
         score = learner.predict(training.inputs)
         loss, penalty = training.error(score), training.disparity(score, result.state).value
-        usable = ending.sound & _bounded(loss, training)
+        usable = ending.sound & (numpy_array(loss) <= WORST_LOSS)  # neither infinite nor no number
         return Trained(
             learner.model(),
             tuple(map(_status, usable.tolist(), ending.early.tolist())),
@@ -124,14 +124,6 @@ class Trainer:
             recorder.end(taken, loss, penalty),
             ending.held_out,
         )
-
-
-def _bounded(loss: AnyArray, training: Objective) -> Flags:
-    """Whose loss is not far above that of the constant prediction, (config,) of booleans."""
-    worst = WORST_LOSS * numpy_array(training.error(0 * training.target[None]))
-    losses = numpy_array(loss)
-    bounded: Flags = np.isfinite(losses) & (losses <= worst)
-    return bounded
 
 
 def _status(usable: bool, stopped: bool) -> Status:
