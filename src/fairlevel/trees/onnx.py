@@ -24,7 +24,7 @@ def add_trees(graph: OnnxGraph, inputs: OnnxValue, text: LightGBMText) -> OnnxVa
     for number, values in enumerate(leaves):
         trees.append(_nodes(text, number, first_node, first_leaf))
         first_node, first_leaf = first_node + len(trees[-1]["nodes_modes"]), first_leaf + len(values)
-    joined = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    joined: dict[str, Any] = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
     for name, kind in (("nodes_modes", np.uint8), ("nodes_splits", np.float64), ("membership_values", np.float64)):
         joined[name] = graph.tensor(joined[name].astype(kind)) if len(joined[name]) else None
     return graph.apply(
