@@ -20,7 +20,7 @@ from fairlevel.fronts.budget import DPVAR, SHARE, Budget
 from fairlevel.fronts.combiners import without_small_proportions
 from fairlevel.fronts.evaluation import Calibration, Evaluation, Points
 from fairlevel.fronts.points import check_row, knee_index
-from fairlevel.metrics.interval import interval_columns
+from fairlevel.metrics.interval import Evidence, interval_columns
 from fairlevel.metrics.reliability import class_figures
 from fairlevel.releveling.fitting import FittedCorrections
 from fairlevel.report.numbers import p_phrase
@@ -212,12 +212,15 @@ class RelevelledFront(Front):
         return self._evaluation.points(self._budgets)
 
     @cached_property
+    def _as_it_is(self) -> Evidence:
+        (evidence,) = self._evaluation.evidence(self._evaluation.predictions[:1])
+        return evidence
+
+    @cached_property
     def _models(self) -> MeasuredModels:
         """Those of ``front_``."""
-        as_it_is = self._evaluation.predictions[:1]
-        predictions = np.concatenate([self._points.predictions, as_it_is])
-        evidence = [*self._points.evidence, *self._evaluation.evidence(as_it_is)]
-        return self._measured(Points(self._budgets, predictions, evidence))
+        predictions = np.concatenate([self._points.predictions, self._evaluation.predictions[:1]])
+        return self._measured(Points(self._budgets, predictions, [*self._points.evidence, self._as_it_is]))
 
     @cached_property
     def _report(self) -> FrontReport:
@@ -257,7 +260,7 @@ class RelevelledFront(Front):
 
     def _within(self, budget: Budget) -> Budget | None:
         """The budget on the rows that set proportions that keeps a user's; None where the model as it is keeps it."""
-        (interval,) = self._evaluation.intervals(self._models.evidence[-1:])
+        (interval,) = self._evaluation.intervals([self._as_it_is])
         if (interval.share_high if budget.name == SHARE else interval.high) <= budget.limit:
             return None
         calibration = self._of_shares if budget.name == SHARE else self._of_dpvar
