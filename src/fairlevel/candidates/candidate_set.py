@@ -131,8 +131,8 @@ class CandidateSet:
 
     def renumbered(self, first: int) -> CandidateSet:
         """With settings counted from ``first``, and names that say so."""
-        found = replace(self, table=self.table.assign(setting=self.table["setting"] + first))
-        return found.with_columns(candidate=[key.name for key in found.keys])
+        renumbered = replace(self, table=self.table.assign(setting=self.table["setting"] + first))
+        return renumbered.with_columns(candidate=[key.name for key in renumbered.keys])
 
     def with_columns(self, **columns: Array | Sequence[str]) -> CandidateSet:
         """With further columns in the table, each (candidate,)."""
@@ -150,10 +150,10 @@ class CandidateSet:
 def used_members(groups: tuple[Members, ...], proportions: Array) -> tuple[tuple[Members, ...], Array]:
     """The members that any of several sums uses, and their proportions: (sum, member) -> (sum, used member)."""
     used, start = [], 0
-    kept = (proportions != 0).any(axis=0)
+    in_use = (proportions != 0).any(axis=0)
     for group in groups:
-        own = np.flatnonzero(kept[start : start + len(group)])
-        if len(own):
-            used.append(group if len(own) == len(group) else group.take(own))
+        members = np.flatnonzero(in_use[start : start + len(group)])
+        if len(members):
+            used.append(group if len(members) == len(group) else group.take(members))
         start += len(group)
-    return tuple(used), proportions[:, kept]
+    return tuple(used), proportions[:, in_use]

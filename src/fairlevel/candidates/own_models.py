@@ -55,7 +55,7 @@ def _refuse_other_classes(model: Any, classes: Array) -> None:
     if not isinstance(model, FrozenEstimator):
         return
     known, wanted = _classes_of(model), classes.tolist()
-    if len(known) == len(wanted) and all(each in known for each in wanted):
+    if len(known) == len(wanted) and all(name in known for name in wanted):
         return
     raise InvalidInput(
         f"models holds a frozen {type(_inner(model)).__name__} with the classes {known}, but y has the classes "
@@ -101,8 +101,8 @@ class OwnModels(MembersInMemory):
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
         given = self.columns.restore(x)
-        found = [_predictions(model, given, len(x), self.classes) for model in self.models]
-        return np.stack([self.scaler.transform(each) for each in found])
+        predictions = [_predictions(model, given, len(x), self.classes) for model in self.models]
+        return np.stack([self.scaler.transform(of_model) for of_model in predictions])
 
     def take(self, index: Index) -> Self:
         return replace(self, models=tuple(self.models[number] for number in index))
@@ -133,13 +133,13 @@ class WithOwnModels:
         return True
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        found = self.source.train(rows, setup, limits, report)
+        candidates = self.source.train(rows, setup, limits, report)
         training = rows.training.rows
         known = training if rows.held_out is None else training.joined(rows.held_out)
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
-        own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler, self.classes))
-        return found.followed_by(own)
+        members = OwnModels(fitted, self.columns, rows.y_scaler, self.classes)
+        return candidates.followed_by(self._candidates(members))
 
     def _candidates(self, members: OwnModels) -> CandidateSet:
         keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]
@@ -155,20 +155,20 @@ def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> 
     """A fitted copy; a frozen model itself."""
     if isinstance(model, FrozenEstimator):
         return model
-    own, weights = clone(model), {}
-    if is_classifier(own):
+    copy, weights = clone(model), {}
+    if is_classifier(copy):
         target = target.round()  # zeros and ones, which were standardised in between
     if row_weight is not None:
-        if not has_fit_parameter(own, "sample_weight"):
+        if not has_fit_parameter(copy, "sample_weight"):
             raise InvalidInput(
-                f"sample_weight was given, but {type(own).__name__}.fit takes none; leave the model out of models=, or "
+                f"sample_weight was given, but {type(copy).__name__}.fit takes none; leave the model out of models=, or "
                 "fit without weights."
             )
         weights = {"sample_weight": row_weight}
     try:
-        return own.fit(given, target, **weights)
+        return copy.fit(given, target, **weights)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{type(own).__name__} in models= cannot be fitted on these rows: {error}") from error
+        raise InvalidInput(f"{type(copy).__name__} in models= cannot be fitted on these rows: {error}") from error
 
 
 def _response(model: Any, given: Any, classes: Array | None) -> Any:
@@ -182,7 +182,7 @@ def _response(model: Any, given: Any, classes: Array | None) -> Any:
 def _predictions(model: Any, given: Any, rows: int, classes: Array | None) -> Array:
     name = f"{type(_inner(model)).__name__} in models="
     try:
-        found = _response(model, given, classes)
+        predictions = _response(model, given, classes)
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"{name} cannot predict these rows: {error}") from error
-    return one_per_row(name, found, rows)
+    return one_per_row(name, predictions, rows)

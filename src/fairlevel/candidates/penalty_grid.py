@@ -62,7 +62,7 @@ class PenaltyGrid:
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
-        if not isinstance(self.settings, tuple) or not all(isinstance(each, Setting) for each in self.settings):
+        if not isinstance(self.settings, tuple) or not all(isinstance(setting, Setting) for setting in self.settings):
             raise InvalidType(
                 f"settings={self.settings!r} was given; a tuple of Setting objects is needed, or "
                 "PenaltyGrid.over(penalty, weights) for one penalty."

@@ -44,8 +44,8 @@ class ReweightedTrees:
         grown_on, new = split_for_weights(known, setup.seed)
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
         grown = replace(rows, training=replace(training, rows=known.take(grown_on)), steps=steps)
-        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical))
-        plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
+        of_trees = replace(setup, predictor=for_columns(self.predictor, rows.categorical))
+        plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, of_trees, limits, report)
         return self._corrected(plain, known.take(new), setup.seed)
 
     def _steps(self, rows: CandidateRows) -> int:
@@ -69,7 +69,7 @@ class ReweightedTrees:
         for setting, path in enumerate(CorrectionPath.all(parts, prediction, disparity, self.ridges)):
             for left, change in zip(LEFT, path.coefficients(), strict=True):
                 intercept = -float(disparity.row_weight @ (parts @ change))
-                changed = [(1 + more) * own for more, own in zip(change, values, strict=True)]
+                changed = [(1 + more) * of_tree for more, of_tree in zip(change, values, strict=True)]
                 changed[0] = changed[0] + intercept
                 texts.append(FittedTrees(text.with_leaf_values(changed).write()))
                 keys.append(CandidateKey(FAMILY, left, setting))

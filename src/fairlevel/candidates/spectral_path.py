@@ -91,8 +91,8 @@ class SpectralPath:
         by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
         parts = []
         for number, (rate, ridges) in enumerate(by_rate):
-            own = self._rows_of_bodies(rows, setup, CandidateKey("spectral", weights[0], min(ridges)))
-            bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
+            of_bodies = self._rows_of_bodies(rows, setup, CandidateKey("spectral", weights[0], min(ridges)))
+            bodies = self._bodies(rate, of_bodies, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         return reduce(CandidateSet.joined, parts)
 

@@ -157,14 +157,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
         """With the classes and their figures."""
-        found = super()._description(notes) | {
+        description = super()._description(notes) | {
             "classes": self.classes_.tolist(),
             "classes_type": self.classes_.dtype.str,
             "brier": float(self.brier_),
         }
         if hasattr(self, "dpvar_by_class_"):
-            found["dpvar_by_class"] = self.dpvar_by_class_.tolist()
-        return found
+            description["dpvar_by_class"] = self.dpvar_by_class_.tolist()
+        return description
 
     def _restore(self, models: Sequence[Model], description: Description) -> None:
         super()._restore(models, description)

@@ -174,8 +174,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         if columns is None or self.encoder_ is not None:
             return {}
         known = zip(self._inputs, columns.categories, strict=True)
-        found = {name: list(categories) for name, categories in known if categories is not None}
-        return {"categories": found} if found else {}
+        categorical = {name: list(categories) for name, categories in known if categories is not None}
+        return {"categories": categorical} if categorical else {}
 
     def keep(self, fitted: Sequence[FittedModel], classes: Array | None) -> Self:
         """Store fitted models, such as the choice of a path, as this estimator's: one, or one per class of several.

@@ -279,15 +279,15 @@ class FairnessPath(Front, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Predictions of ``best_estimator_``, in units of y, or classes."""
         check_is_fitted(self)
-        found: Array = self.best_estimator_.predict(X)
-        return found
+        predictions: Array = self.best_estimator_.predict(X)
+        return predictions
 
     @available_if(lambda path: getattr(path, "classes_", None) is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of both classes by ``best_estimator_``, (row, class); where y has two classes."""
         check_is_fitted(self)
-        found: Array = self.best_estimator_.predict_proba(X)
-        return found
+        probabilities: Array = self.best_estimator_.predict_proba(X)
+        return probabilities
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of ``best_estimator_``, or its accuracy where y has two classes."""
@@ -419,8 +419,8 @@ def _with_point(path: EvaluatedPath, points: Points, budget: Budget | None) -> t
         return points, len(points.budgets) - 1
     choice = path.evaluation.choice
     limits = [choice.nearest(of_point).dpvar for of_point in points.budgets]
-    place = min(int(np.searchsorted(limits, choice.nearest(budget).dpvar)), len(limits) - 1)
-    return points.with_point(place, path.evaluation.points([budget])), place
+    row = min(int(np.searchsorted(limits, choice.nearest(budget).dpvar)), len(limits) - 1)
+    return points.with_point(row, path.evaluation.points([budget])), row
 
 
 def _worth_showing(front: pd.DataFrame, models: MeasuredModels, row_within: int | None) -> list[int]:

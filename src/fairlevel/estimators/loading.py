@@ -35,7 +35,7 @@ def load(folder: str | Path, *, module: Any = None) -> FairRegressor | FairClass
     name = description.get("estimator", FairRegressor.__name__)
     if name not in ESTIMATORS:
         raise InvalidInput(f"{str(folder)!r} holds a {name}, which this version does not know.")
-    kept = {key: value for key, value in description["settings"].items() if f"{name}({key}=)" not in REMOVED}
-    estimator = ESTIMATORS[name](**{key: from_plain(value, module) for key, value in kept.items()})
+    settings = {key: value for key, value in description["settings"].items() if f"{name}({key}=)" not in REMOVED}
+    estimator = ESTIMATORS[name](**{key: from_plain(value, module) for key, value in settings.items()})
     estimator._restore(models, description)
     return estimator

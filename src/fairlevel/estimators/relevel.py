@@ -109,7 +109,7 @@ def relevel(
         counted = np.flatnonzero(weight)
         X, weight = _safe_indexing(X, counted), weight[counted]
         sensitive_features, y, given, groups, time = (
-            None if each is None else _safe_indexing(each, counted) for each in by_row.values()
+            None if values is None else _safe_indexing(values, counted) for values in by_row.values()
         )
     rows = len(X)
     if rows < FEWEST_ROWS:

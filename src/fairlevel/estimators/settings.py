@@ -110,11 +110,11 @@ def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> tu
     """A user's own models, and which rows they were not trained on, (given row,), or None where none is frozen; from
     what ``FairnessPath`` and its ``fit`` were given. ``classes`` are the two of y, (class,), or None.
     """
-    own = check_models(models, classes)
-    if not any_frozen(own):
+    checked = check_models(models, classes)
+    if not any_frozen(checked):
         if unseen is not None:
             raise InvalidInput("unseen was given, but models holds no FrozenEstimator; leave unseen=None.")
-        return own, None
+        return checked, None
     if unseen is None or unseen is False:
         raise InvalidInput(
             "models holds a FrozenEstimator, which is judged on rows that it was not trained on; pass fit(..., "
@@ -126,4 +126,4 @@ def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> tu
             f"unseen has type {flags.dtype} and shape {flags.shape}; True is needed, or one boolean for each of the "
             f"{rows} rows."
         )
-    return own, flags
+    return checked, flags

@@ -39,11 +39,11 @@ class Points:
     predictions: Array
     evidence: Sequence[Evidence]
 
-    def with_point(self, place: int, point: Points) -> Points:
-        """With one more point before the one at this place."""
+    def with_point(self, number: int, point: Points) -> Points:
+        """With one more point before the one with this number."""
         budgets, evidence = list(self.budgets), list(self.evidence)
-        budgets[place:place], evidence[place:place] = point.budgets, point.evidence
-        return Points(budgets, np.insert(self.predictions, place, point.predictions[0], axis=0), evidence)
+        budgets[number:number], evidence[number:number] = point.budgets, point.evidence
+        return Points(budgets, np.insert(self.predictions, number, point.predictions[0], axis=0), evidence)
 
 
 @dataclass(frozen=True)
