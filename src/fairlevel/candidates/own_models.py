@@ -161,8 +161,8 @@ def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> 
     if row_weight is not None:
         if not has_fit_parameter(copy, "sample_weight"):
             raise InvalidInput(
-                f"sample_weight was given, but {type(copy).__name__}.fit takes none; leave the model out of models=, or "
-                "fit without weights."
+                f"sample_weight was given, but {type(copy).__name__}.fit takes none; leave the model out of models=, "
+                "or fit without weights."
             )
         weights = {"sample_weight": row_weight}
     try:
