@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from traceback import print_exc
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -59,19 +59,22 @@ _typer = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"fairlevel {__version__}", flush=True)  # a full disk is found out here
-        raise typer.Exit
+def with_version(program: typer.Typer, name: str) -> None:
+    """Give a program of commands the option ``--version``."""
+
+    def print_version(asked: bool) -> None:
+        if asked:
+            print(f"{name} {__version__}", flush=True)  # a full disk is found out here
+            raise typer.Exit
+
+    option = typer.Option(False, "--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+
+    @program.callback()
+    def root(version: bool = option) -> None:
+        """Make Typer build a group of commands; without a callback it would build a single command."""
 
 
-@_typer.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Make Typer build a group of commands; without a callback it would build a single command."""
+with_version(_typer, "fairlevel")
 
 
 def app() -> None:
@@ -111,4 +114,4 @@ def _end(sentence: str) -> NoReturn:
     raise SystemExit(2) from None
 
 
-__all__ = ["COMMANDS", "app", "run_command_line"]
+__all__ = ["COMMANDS", "app", "run_command_line", "with_version"]

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from fairlevel import __version__
-from fairlevel.cli import run_command_line
+from fairlevel.cli import run_command_line, with_version
 from fairlevel.cli.options import as_option, one_of, read_names
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.exceptions import FairLevelError, InvalidInput
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 study = typer.Typer(help="Rerun the paper's studies.", no_args_is_help=True, rich_markup_mode="rich")
 data = typer.Typer(help="The tables of the study.", no_args_is_help=True, rich_markup_mode="rich")
 study.add_typer(data, name="data")
+with_version(study, "fairlevel-study")
 
 
 def _methods(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -68,21 +68,6 @@ Processes = Annotated[int | None, typer.Option(help="Number of tasks at the same
 
 def _example(line: str) -> str:
     return f"Example: [bold]fairlevel-study {line}[/bold]"
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"fairlevel-study {__version__}")
-        raise typer.Exit
-
-
-@study.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Make Typer take ``--version`` before any command."""
 
 
 @study.command(epilog=_example("run --suite quick --seeds 0-2 --protocol small"))
@@ -170,7 +155,7 @@ def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False
     plan = store.plan()
     counts = {
         dataset: {
-            method: sum(store.finished((dataset, seed, method)) for seed in plan["seeds"]) for method in plan["methods"]
+            name: sum(store.finished((dataset, seed, name)) for seed in plan["seeds"]) for name in plan["methods"]
         }
         for dataset in plan["datasets"]
     }
@@ -179,10 +164,7 @@ def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False
     talk = Talk(quiet, as_json)
     talk.result(finished=done, tasks=total, **plan, counts=counts)
     talk.say(f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
-    table = Table()
-    table.add_column("dataset")
-    for method in plan["methods"]:
-        table.add_column(method, justify="right")
+    table = Table("dataset", *(Column(method, justify="right") for method in plan["methods"]))
     for dataset, row in counts.items():
         table.add_row(dataset, *(f"{count}/{len(plan['seeds'])}" for count in row.values()))
     talk.say(table)
@@ -318,13 +300,10 @@ def data_list(
     tables = [asdict(entry) | {"available": entry.slug in source.slugs} for entry in entries]
     talk.result(source=source.name, tables=tables)
     talk.say(f"{len(entries)} tables; source: {source.name}")
-    table = Table()
-    for heading in ("slug", "title", "OpenML", "suites", "available"):
-        table.add_column(heading, no_wrap=heading == "slug")
+    table = Table(Column("slug", no_wrap=True), "title", "OpenML", "suites", "available")
     for entry in entries:
-        number = "" if entry.openml_id is None else str(entry.openml_id)
         here = "yes" if entry.slug in source.slugs else "no"
-        table.add_row(entry.slug, entry.title, number, ", ".join(entry.suites), here)
+        table.add_row(entry.slug, entry.title, str(entry.openml_id or ""), ", ".join(entry.suites), here)
     talk.say(table)
 
 
@@ -450,10 +429,9 @@ def _budgets(table: pd.DataFrame, title: str) -> Table:
     from fairlevel.fronts.budgets import SHARES
     from fairlevel_study.methods import LABELS
 
-    shown = Table(title=title, caption="smallest test MSE within each budget on DPVar: median over seeds (range)")
-    shown.add_column("method")
-    for budget in SHARES:
-        shown.add_column(budget, justify="right")
+    caption = "smallest test MSE within each budget on DPVar: median over seeds (range)"
+    budgets = (Column(budget, justify="right") for budget in SHARES)
+    shown = Table("method", *budgets, title=title, caption=caption)
     for method, of_method in table.groupby("method", sort=False):
         shown.add_row(LABELS[str(method)], *(_cell(row) for _, row in of_method.iterrows()))
     return shown

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import re
 import urllib.error
-import urllib.request
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from http.client import HTTPResponse, IncompleteRead
+from http.client import IncompleteRead
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 import pandas as pd
@@ -24,57 +20,8 @@ from sklearn.datasets import fetch_openml
 from fairlevel.exceptions import FairLevelError, InvalidInput, UnknownName
 from fairlevel_study.catalogue import catalogue
 
-OPENML = "openml.org"
-
-
-def belongs_to_openml(url: str) -> bool:
-    """Whether the host is openml.org or one of its subdomains."""
-    host = urlsplit(url).hostname or ""
-    return host == OPENML or host.endswith(f".{OPENML}")
-
-
-class _Redirect(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Replaces the server in requests to OpenML; path and query stay the same."""
-
-    def __init__(self, base: str) -> None:
-        super().__init__()
-        self.base = urlsplit(base)
-
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        if not belongs_to_openml(req.full_url):
-            return urllib.request.HTTPSHandler.https_open(self, req)
-        parts = urlsplit(req.full_url)
-        path = self.base.path.rstrip("/") + parts.path
-        target = urlunsplit((self.base.scheme, self.base.netloc, path, parts.query, ""))
-        with_headers = urllib.request.Request(target, headers=dict(req.header_items()))
-        with_headers.timeout = req.timeout
-        return (
-            urllib.request.HTTPSHandler.https_open(self, with_headers)
-            if self.base.scheme == "https"
-            else self.http_open(with_headers)
-        )
-
-
-@contextmanager
-def mirrored(base: str | None) -> Iterator[None]:
-    """Inside this context, requests to OpenML go to ``base``, such as http://localhost:8080; None changes nothing.
-
-    scikit-learn's client uses the URL opener of the whole process, so it is replaced here; afterwards the opener that
-    was installed before is installed again.
-    """
-    if base is None:
-        yield
-        return
-    before = urllib.request._opener  # type: ignore[attr-defined]
-    urllib.request.install_opener(urllib.request.build_opener(_Redirect(base)))
-    try:
-        yield
-    finally:
-        urllib.request.install_opener(before)
-
-
 MANIFEST = "MANIFEST.csv"
-FOLDER_VARIABLE, MIRROR_VARIABLE = "FAIRLEVEL_DATA_DIR", "FAIRLEVEL_OPENML_URL"
+FOLDER_VARIABLE = "FAIRLEVEL_DATA_DIR"
 _NEEDED = ("slug", "target", "sha256")
 _SLUG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # a name of a file, never a path
 
@@ -186,12 +133,10 @@ class OpenMLSource:
     Parameters
     ----------
     cache : folder of the cache; None for scikit-learn's default
-    mirror : address of a server to ask instead of OpenML; None for OpenML itself
     retries, delay : how often the client tries again after a network error, and seconds in between
     """
 
     cache: Path | None = None
-    mirror: str | None = None
     retries: int = 3
     delay: float = 1.0
 
@@ -206,9 +151,9 @@ class OpenMLSource:
             raise UnknownName("table with an OpenML id", slug, self.slugs)
         entry = catalogue()[slug]
         try:
-            with mirrored(self.mirror), warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # notes on retries and versions; failures are raised below
-                found = fetch_openml(
+                table = fetch_openml(
                     data_id=entry.openml_id,
                     target_column=entry.openml_target,
                     data_home=None if self.cache is None else str(self.cache),
@@ -226,15 +171,15 @@ class OpenMLSource:
             raise DownloadFailed(
                 f"{slug} (OpenML {entry.openml_id}) does not match its description on OpenML: {error}; try again."
             ) from error
-        frame = found.frame.drop(columns=list(entry.openml_drop), errors="ignore")
-        return RawTable.of(slug, frame, found.target.name)
+        frame = table.frame.drop(columns=list(entry.openml_drop), errors="ignore")
+        return RawTable.of(slug, frame, table.target.name)
 
 
 def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
     """The given folder, else the folder in FAIRLEVEL_DATA_DIR, else OpenML."""
     named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
     if named is None:
-        return OpenMLSource(mirror=os.environ.get(MIRROR_VARIABLE) or None)
+        return OpenMLSource()
     source = FolderSource(named.resolve())
     _ = source.manifest
     return source

@@ -14,7 +14,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.members import Members
-from fairlevel_study.systems.groups import groups_of
+from fairlevel_study.systems.groups import GroupVariance, groups_of
 from fairlevel_study.systems.networks import plain_network
 from fairlevel_study.systems.protocol import Data
 
@@ -30,53 +30,46 @@ def onto_simplex(points: Tensor) -> Tensor:
 @dataclass(frozen=True)
 class GroupFits:
     r"""Ridge regressions that weigh groups: w_λ = argmin_w Σ_g λ_g F_g(w) + ρ|w|², F_g the mean squared error in group
-    g, and the outer objective U = MSE + γ Σ_g p_g (m_g − m)².
+    g, and the outer objective U = MSE + γ V, V the variance between group averages.
 
-    Shapes: grams Φ_gᵀΦ_g / n_g (group, unit, unit), products Φ_gᵀy_g / n_g (group, unit), means (group, unit), share p
-    (group,), constant E y².
+    Shapes: features Φ (row, unit), target (row,), moments Φ_gᵀΦ_g / n_g (group, unit, unit), products Φ_gᵀy_g / n_g
+    (group, unit).
     """
 
-    grams: Tensor
+    features: Tensor
+    target: Tensor
+    variance: GroupVariance
+    moments: Tensor
     products: Tensor
-    means: Tensor
-    share: Tensor
-    constant: float
     ridge: float
 
     @classmethod
-    def of(cls, features: Array, y: Array, number: Index, count: int, ridge: float) -> Self:
-        members = [number == group for group in range(count) if (number == group).any()]
+    def of(cls, features: Array, y: Array, number: Index, ridge: float) -> Self:
         phi, target = torch.from_numpy(features), torch.from_numpy(y)
-        parts = [(phi[member], target[member]) for member in members]
-        return cls(
-            torch.stack([rows.T @ rows / len(rows) for rows, _ in parts]),
-            torch.stack([rows.T @ values / len(rows) for rows, values in parts]),
-            torch.stack([rows.mean(dim=0) for rows, _ in parts]),
-            torch.tensor([len(rows) for rows, _ in parts], dtype=torch.float64) / len(y),
-            float((y**2).mean()),
-            ridge,
-        )
+        group = np.unique(number, return_inverse=True)[1]
+        variance = GroupVariance.of(group, int(group.max()) + 1, target)
+        members = [variance.member[:, g].bool() for g in range(variance.member.shape[1])]
+        moments = torch.stack([phi[member].T @ phi[member] / member.sum() for member in members])
+        products = torch.stack([phi[member].T @ target[member] / member.sum() for member in members])
+        return cls(phi, target, variance, moments, products, ridge)
 
     def solution(self, weights: Tensor) -> Tensor:
-        """w_λ, (config, unit)."""
-        identity = torch.eye(self.grams.shape[1], dtype=torch.float64)
-        curvature = torch.tensordot(weights, self.grams, 1) + self.ridge * identity
+        """w_λ, (config, group) -> (config, unit)."""
+        identity = torch.eye(self.moments.shape[1], dtype=torch.float64)
+        curvature = torch.tensordot(weights, self.moments, 1) + self.ridge * identity
         solution: Tensor = torch.linalg.solve(curvature, weights @ self.products)
         return solution
 
     def outer(self, solution: Tensor, gamma: Tensor) -> Tensor:
         """U, (config,)."""
-        gram, product = torch.tensordot(self.share, self.grams, 1), self.share @ self.products
-        apart = solution @ (self.means - self.share @ self.means).T
-        error: Tensor = ((solution @ gram) * solution).sum(dim=1) - 2 * solution @ product + self.constant
-        return error + gamma * (apart.square() @ self.share)
+        prediction = solution @ self.features.T
+        return (prediction - self.target).square().mean(dim=1) + gamma * self.variance.value(prediction)
 
     def hypergradient(self, weights: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
         """U(w_λ) (config,) and its gradient in λ (config, group)."""
-        with torch.enable_grad():
-            leaf = weights.detach().requires_grad_()
-            value = self.outer(self.solution(leaf), gamma)
-            (slope,) = torch.autograd.grad(value.sum(), leaf)
+        leaf = weights.detach().requires_grad_()
+        value = self.outer(self.solution(leaf), gamma)
+        (slope,) = torch.autograd.grad(value.sum(), leaf)
         return value.detach(), slope
 
 
@@ -84,7 +77,7 @@ def descend(fits: GroupFits, gamma: Tensor, steps: int) -> Tensor:
     """λ (config, group) by projected gradient steps, each halved until U does not rise; from the shares of the
     groups, which is the plain fit.
     """
-    weights, rate = fits.share.repeat(len(gamma), 1), torch.ones_like(gamma)
+    weights, rate = fits.variance.share.repeat(len(gamma), 1), torch.ones_like(gamma)
     value, slope = fits.hypergradient(weights, gamma)
     for _ in range(steps):
         length = slope.abs().amax(dim=1, keepdim=True).clamp_min(1e-12)
@@ -117,7 +110,7 @@ class BADR:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         body = plain_network(data.x, data.y, setup, self.learning_rate)
         features = np.hstack([body.features(data.x), np.ones((len(data.y), 1))])
-        fits = GroupFits.of(features, data.y, groups.number(data.a), groups.count, self.ridge)
+        fits = GroupFits.of(features, data.y, groups.number(data.a), self.ridge)
         gamma = torch.tensor(strengths, dtype=torch.float64)
         heads = fits.solution(descend(fits, gamma, self.steps)).numpy()
         return body.with_heads(heads[:, :-1], heads[:, -1])[0]

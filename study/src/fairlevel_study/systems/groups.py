@@ -44,25 +44,23 @@ def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
     nearest one), else ``bins`` quantiles of one attribute, or ``bins`` clusters of several (k-means).
     """
     cells, counts = np.unique(a, axis=0, return_counts=True)
+    most = len(a) // FEWEST_ROWS
     if len(cells) <= MOST_CELLS:
-        return _at_least_two(system, Groups.nearest(cells[counts >= FEWEST_ROWS]))
-    if bins is None:
+        groups = Groups.nearest(cells[counts >= FEWEST_ROWS])
+    elif bins is None:
         raise InvalidInput(
             f"{system} compares groups, and A has {len(cells)} different values, more than {MOST_CELLS}. Say how many "
             "bins to make of them, such as bins=4, or use penalty='fbo_closed', which takes A as it is."
         )
-    if not 2 <= bins <= len(a) // FEWEST_ROWS:
+    elif not 2 <= bins <= most:
         raise InvalidInput(
-            f"bins={bins} was given for {len(a)} rows; a number between 2 and {len(a) // FEWEST_ROWS} is needed, such "
-            "as bins=4."
+            f"bins={bins} was given for {len(a)} rows; a number between 2 and {most} is needed, such as bins=4."
         )
-    if a.shape[1] == 1:
+    elif a.shape[1] == 1:
         edges = np.unique(np.quantile(a[:, 0], np.arange(1, bins) / bins))
-        return _at_least_two(system, Groups.intervals(edges[edges > a.min()], lambda a: a[:, 0]))
-    return Groups.nearest(KMeans(bins, n_init=4, random_state=seed).fit(a).cluster_centers_)
-
-
-def _at_least_two(system: str, groups: Groups) -> Groups:
+        groups = Groups.intervals(edges[edges > a.min()], lambda a: a[:, 0])
+    else:
+        groups = Groups.nearest(KMeans(bins, n_init=4, random_state=seed).fit(a).cluster_centers_)
     if groups.count < 2:
         raise InvalidInput(
             f"{system} compares groups, and A forms only one of at least {FEWEST_ROWS} rows; give an attribute that "
@@ -72,9 +70,9 @@ def _at_least_two(system: str, groups: Groups) -> Groups:
 
 
 class GroupVariance(NamedTuple):
-    r"""DPVar between groups and its gradient in the predictions.
+    r"""DPVar between groups.
 
-    .. math:: V = \sum_g p_g (m_g - m)^2, \qquad \partial V / \partial f_i = \tfrac{2}{n} (m_{g(i)} - m)
+    .. math:: V = \sum_g p_g (m_g - m)^2
 
     Shapes: member 1[g(i) = g] (row, group), share p (group,); predictions (config, row).
     """
@@ -88,18 +86,11 @@ class GroupVariance(NamedTuple):
         member = torch.nn.functional.one_hot(torch.from_numpy(number.astype(np.int64)), count).to(like)
         return cls(member, member.mean(dim=0))
 
-    def means(self, prediction: Tensor) -> Tensor:
-        """m_g, (config, row) -> (config, group); an empty group has mean 0 and share 0."""
-        return (prediction @ self.member) / (self.share * len(self.member)).clamp_min(1)
-
     def deviations(self, prediction: Tensor) -> Tensor:
-        """m_g − m, (config, group)."""
-        return self.means(prediction) - prediction.mean(dim=1, keepdim=True)
+        """m_g − m, (config, row) -> (config, group); an empty group has mean 0 and share 0."""
+        means = (prediction @ self.member) / (self.share * len(self.member)).clamp_min(1)
+        return means - prediction.mean(dim=1, keepdim=True)
 
     def value(self, prediction: Tensor) -> Tensor:
         """V, (config,)."""
         return (self.deviations(prediction).square() * self.share).sum(dim=1)
-
-    def gradient(self, prediction: Tensor) -> Tensor:
-        """∂V/∂f, (config, row)."""
-        return 2 / len(self.member) * (self.deviations(prediction) @ self.member.T)

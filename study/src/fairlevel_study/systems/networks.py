@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.functional import jvp
 
 from fairlevel.arrays import Array
 from fairlevel.candidates import TrainingSetup
@@ -19,9 +17,9 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
-from fairlevel.networks.network import Kept, Network
+from fairlevel.networks.network import Network
 from fairlevel.networks.network_stack import NetworkFactory
-from fairlevel.networks.optimizers import Adam, Moments, Optimizer
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Configurations
 from fairlevel.training.engine import train
@@ -60,7 +58,6 @@ class Stack:
     target: Tensor
     parameters: Tensor
     rate: Tensor
-    optimizer: Optimizer
 
     @classmethod
     def of(
@@ -77,26 +74,15 @@ class Stack:
         start = factory.backend.array(network.init(setup.seed))
         rate = start.new_full((configs,), learning_rate * setup.rate_scale)
         inputs, target = factory.inputs(x), factory.backend.array(y)
-        parameters = start.repeat(configs, 1)
-        return cls(network, factory.input_map, inputs, target, parameters, rate, setup.optimizer)
+        return cls(network, factory.input_map, inputs, target, start.repeat(configs, 1), rate)
 
-    def forward(self, parameters: Tensor | None = None) -> tuple[Tensor, Kept]:
-        """Predictions, (config, row), and what :meth:`slope` needs; of the present parameters unless others are
-        given.
-        """
-        return self.network.forward(self.parameters if parameters is None else parameters, self.inputs)
+    def predict(self, parameters: Tensor) -> Tensor:
+        """(config, parameter) -> (config, row), by operations that PyTorch differentiates."""
+        return self.network.forward_all(parameters, self.inputs)[0].squeeze(-1)
 
-    def slope(self, kept: Kept, gradient: Tensor, parameters: Tensor | None = None) -> Tensor:
-        """A gradient in the predictions, (config, row), as one in the parameters, (config, parameter)."""
-        return self.network.pullback(self.parameters if parameters is None else parameters, kept, gradient)
-
-    def descend(self, slope: Tensor, moments: Moments | None, rate: Tensor, step: int) -> None:
-        """One step of the optimiser, in place."""
-        self.optimizer.update(self.parameters, slope, moments, rate, step)
-
-    def error_gradient(self, prediction: Tensor) -> Tensor:
-        """Of the mean squared error, (config, row)."""
-        return 2 / len(self.target) * (prediction - self.target)
+    def errors(self, prediction: Tensor) -> Tensor:
+        """Squared errors, (config, row)."""
+        return (prediction - self.target).square()
 
     def members(self) -> NetworkMembers:
         """The networks as they are now."""
@@ -162,7 +148,6 @@ class FairBatch:
     name: ClassVar[str] = "fairbatch"
     uses_attributes: ClassVar[bool] = False
 
-    @torch.no_grad()
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> NetworkMembers:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         number = groups.number(data.a)
@@ -173,10 +158,12 @@ class FairBatch:
         shares = BatchShares(variance, upper, row_strengths(strengths, stack.target))
         moments = setup.optimizer.init(stack.parameters)
         for step in range(setup.optimizer.steps):
-            prediction, kept = stack.forward()
-            gradient = 2 * shares.probabilities() * (prediction - stack.target)
-            stack.descend(stack.slope(kept, gradient), moments, stack.rate, step)
-            shares.update(prediction)
+            leaf = stack.parameters.detach().requires_grad_()
+            prediction = stack.predict(leaf)
+            loss = (shares.probabilities() * stack.errors(prediction)).sum(dim=1)
+            (gradient,) = torch.autograd.grad(loss.sum(), leaf)
+            setup.optimizer.update(stack.parameters, gradient, moments, stack.rate, step)
+            shares.update(prediction.detach())
         return stack.members()
 
 
@@ -187,9 +174,8 @@ class BiFair:
     .. math:: \min_{w \ge 0} \mathrm{MSE}(\theta'(w)) + \gamma V(\theta'(w)), \qquad
               \theta'(w) = \theta - \eta \nabla_\theta \tfrac1n \sum_i w_i (f_\theta(x_i) - y_i)^2
 
-    with V the variance between group averages. The inner step is unrolled once, so that ∂/∂w_i = −(2η/n) (f_i − y_i)
-    (J g)_i, g being the gradient of the outer objective at θ'. The network then takes the optimiser's step with the
-    present weights. A strength is γ; weights start at 1 and keep a mean of 1.
+    with V the variance between group averages; the inner step is unrolled once. The network then takes the optimiser's
+    step with the present weights. A strength is γ; weights start at 1 and keep a mean of 1.
     """
 
     bins: int | None = 4
@@ -200,40 +186,33 @@ class BiFair:
     name: ClassVar[str] = "bifair"
     uses_attributes: ClassVar[bool] = False
 
-    @torch.no_grad()
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> NetworkMembers:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate)
         variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target)
-        gamma = row_strengths(strengths, stack.target)
+        gamma = row_strengths(strengths, stack.target).squeeze(1)
         moments = setup.optimizer.init(stack.parameters)
         weight = stack.target.new_ones(len(strengths), len(stack.target))
         learner = Adam(self.weight_rate, setup.optimizer.steps, final_fraction=1.0)
         weight_moments, weight_rate = learner.init(weight), stack.rate.new_full(stack.rate.shape, self.weight_rate)
         for step in range(setup.optimizer.steps):
-            prediction, kept = stack.forward()
-            slope = stack.slope(kept, weight * stack.error_gradient(prediction))
-            wanted = self.hypergradient(stack, slope, prediction, gamma, variance)
-            learner.update(weight, wanted, weight_moments, weight_rate, step)
+            gradient, hypergradient = self.gradients(stack, weight, gamma, variance)
+            learner.update(weight, hypergradient, weight_moments, weight_rate, step)
             weight.clamp_min_(0).div_(weight.mean(dim=1, keepdim=True).clamp_min(1e-6))
-            stack.descend(slope, moments, stack.rate, step)
+            setup.optimizer.update(stack.parameters, gradient, moments, stack.rate, step)
         return stack.members()
 
-    def hypergradient(
-        self, stack: Stack, slope: Tensor, prediction: Tensor, gamma: Tensor, variance: GroupVariance
-    ) -> Tensor:
-        """Of the outer objective in the row weights, (config, row)."""
-        ahead = stack.parameters - self.look_ahead * slope
-        there, kept = stack.forward(ahead)
-        outer = stack.slope(kept, stack.error_gradient(there) + gamma * variance.gradient(there), ahead)
-        predictions = partial(_outputs, stack.network, stack.inputs)
-        along: Tensor = jvp(predictions, stack.parameters, outer)[1]  # type: ignore[no-untyped-call]
-        return -self.look_ahead * stack.error_gradient(prediction) * along
-
-
-def _outputs(network: Network, inputs: Tensor, parameters: Tensor) -> Tensor:
-    """Predictions (config, row) by PyTorch's own operations, which it differentiates."""
-    return network.forward_all(parameters, inputs)[0].squeeze(-1)
+    def gradients(self, stack: Stack, weight: Tensor, gamma: Tensor, variance: GroupVariance) -> tuple[Tensor, Tensor]:
+        """Of the weighted error in the parameters, (config, parameter), and of the outer objective in the row weights,
+        (config, row); gamma (config,).
+        """
+        leaf, row_weight = stack.parameters.detach().requires_grad_(), weight.detach().requires_grad_()
+        error = (row_weight * stack.errors(stack.predict(leaf))).mean(dim=1)
+        (gradient,) = torch.autograd.grad(error.sum(), leaf, create_graph=True)
+        ahead = stack.predict(leaf - self.look_ahead * gradient)
+        outer = stack.errors(ahead).mean(dim=1) + gamma * variance.value(ahead)
+        (hypergradient,) = torch.autograd.grad(outer.sum(), row_weight)
+        return gradient.detach(), hypergradient
 
 
 def of_layer(network: Network, position: int) -> Tensor:
@@ -262,18 +241,18 @@ class FairBiNN:
     name: ClassVar[str] = "fairbinn"
     uses_attributes: ClassVar[bool] = False
 
-    @torch.no_grad()
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> NetworkMembers:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate, inserted=1)
         variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target)
         fair = of_layer(stack.network, self.position).to(stack.target)
         fair_rate = stack.rate * row_strengths(strengths, stack.rate).squeeze(1)
-        own, others = setup.optimizer.init(stack.parameters), setup.optimizer.init(stack.parameters)
+        fair_moments, moments = setup.optimizer.init(stack.parameters), setup.optimizer.init(stack.parameters)
         for step in range(setup.optimizer.steps):
-            prediction, kept = stack.forward()
-            towards_fair = fair * stack.slope(kept, variance.gradient(prediction))
-            towards_accurate = (1 - fair) * stack.slope(kept, stack.error_gradient(prediction))
-            stack.descend(towards_fair, own, fair_rate, step)
-            stack.descend(towards_accurate, others, stack.rate, step)
+            leaf = stack.parameters.detach().requires_grad_()
+            prediction = stack.predict(leaf)
+            (of_disparity,) = torch.autograd.grad(variance.value(prediction).sum(), leaf, retain_graph=True)
+            (of_error,) = torch.autograd.grad(stack.errors(prediction).mean(dim=1).sum(), leaf)
+            setup.optimizer.update(stack.parameters, fair * of_disparity, fair_moments, fair_rate, step)
+            setup.optimizer.update(stack.parameters, (1 - fair) * of_error, moments, stack.rate, step)
         return stack.members()

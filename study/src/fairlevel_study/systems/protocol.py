@@ -12,7 +12,7 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, candidate_table
-from fairlevel.candidates.protocol import CandidateRows, Report, portion
+from fairlevel.candidates.protocol import CandidateRows, Report
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members import Members
@@ -68,7 +68,7 @@ class FittedFunctions(MembersInMemory):
         return replace(self, functions=tuple(self.functions[number] for number in index))
 
     def join(self, others: Sequence[Self]) -> Self:
-        return replace(self, functions=(*self.functions, *(each for other in others for each in other.functions)))
+        return replace(self, functions=sum((other.functions for other in others), self.functions))
 
     def refusal(self, what: str) -> InvalidInput:
         return InvalidInput(
@@ -107,29 +107,27 @@ class SystemGrid:
         parts = []
         for number, system in enumerate(settings):
             parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
-            portion(report, number, len(settings))(1.0)
-        found = reduce(CandidateSet.joined, parts)
-        return setup.evaluated(found)
+            report((number + 1) / len(settings))
+        return setup.evaluated(reduce(CandidateSet.joined, parts))
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows as the study has them, or a sentence that says that this system takes no others."""
-        known = rows.training.rows
-        plain = self.possible(rows, setup) and known.attributes is not None and known.row_weight is None
-        if not plain or known.some_attributes.given is not None:
+        training = rows.training.rows
+        plain = self.possible(rows, setup) and training.attributes is not None and training.row_weight is None
+        if not plain or training.some_attributes.given is not None:
             raise InvalidInput(
                 f"{self.name} takes a regression on numbers without gaps, with sensitive attributes and without row "
                 "weights or legitimate factors; use a penalty, such as 'fbo_closed', for anything else."
             )
-        a = known.some_attributes.values
-        if not self.uses_attributes:
-            return Data(known.x, known.y, a)
-        features = known.x.shape[1] - a.shape[1]
-        if features < 0 or not np.array_equal(known.x[:, features:], a):
-            raise InvalidInput(
-                f"{self.name} needs A to predict, and a model of fairlevel gets X alone; compare with it in a study "
-                f"(fairlevel-study run --methods {self.name}), or use 'fbo_closed'."
-            )
-        return Data(np.ascontiguousarray(known.x[:, :features]), known.y, a)
+        x, a = training.x, training.some_attributes.values
+        if self.uses_attributes:
+            x, behind = np.ascontiguousarray(x[:, : -a.shape[1]]), x[:, -a.shape[1] :]
+            if not np.array_equal(behind, a):
+                raise InvalidInput(
+                    f"{self.name} needs A to predict, and a model of fairlevel gets X alone; compare with it in a "
+                    f"study (fairlevel-study run --methods {self.name}), or use 'fbo_closed'."
+                )
+        return Data(x, training.y, a)
 
     def _candidates(
         self, system: System, setting: int, data: Data, strengths: list[float], setup: TrainingSetup
@@ -147,5 +145,5 @@ class SystemGrid:
             status=[Status.FINISHED.value if good else Status.DIVERGED.value for good in usable],
             loss=error,
         )
-        kept = np.flatnonzero(usable)
-        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_HISTORY,) * len(table))
+        index = np.flatnonzero(usable)
+        return CandidateSet(table, (members.take(index),), np.eye(len(index)), (NO_HISTORY,) * len(table))
