@@ -47,7 +47,7 @@ def test_the_held_out_value_is_zero_on_average_where_a_says_nothing():
     a, f = random.standard_normal((100, 2)), torch.from_numpy(random.standard_normal((2000, 100)))
     penalty = GeDI()
     prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    held = penalty.value(f, prepared, None)
+    held = penalty.value(f, prepared, penalty.init(prepared, len(f), {}))
     assert abs(float(held.mean())) < 4 * float(held.std()) / np.sqrt(2000) + 0.01  # leverages above 0.9 count as 0.9
 
 

@@ -14,8 +14,9 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
+from fairlevel_study.penalties.differentiated import Differentiated
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
@@ -38,14 +39,12 @@ class KernelAnchors(PreparedTensors):
 
 
 @dataclass(frozen=True)
-class EIPM(PenaltyDefaults):
+class EIPM(Differentiated, PenaltyDefaults):
     r"""Expected integral probability metric (Kong, Kim & Kim, 2025), with the maximum mean discrepancy as the metric
     and the prediction as the representation.
 
     .. math:: P = \sum_m \pi_m d_m, \qquad d_m^2 = \sum_{ij} (W_{mi} - w_i) (W_{mj} - w_j)\, k(f_i, f_j), \qquad
-              W_{mi} = \frac{w_i k_b(a_m - a_i)}{\sum_l w_l k_b(a_m - a_l)}, \qquad
-              \frac{\partial P}{\partial f_i} = \sum_m \frac{\pi_m}{d_m} (W_{mi} - w_i) \sum_j (W_{mj} - w_j)
-              \frac{\partial k(f_i, f_j)}{\partial f_i}
+              W_{mi} = \frac{w_i k_b(a_m - a_i)}{\sum_l w_l k_b(a_m - a_l)}
 
     with Gaussian kernels. The anchors a_m are the rows, or ``anchors`` of them, spread evenly. k is a sum of cosines of
     equally spaced frequencies, k(f, f') = Σ_q p_q cos(ω_q (f − f')), equal to the Gaussian kernel to 1e-7 for
@@ -103,28 +102,17 @@ class EIPM(PenaltyDefaults):
     def init(self, prepared: KernelAnchors, configs: int, settings: Settings) -> KernelWidths:
         return KernelWidths.of(self, settings, prepared.bandwidths, prepared.anchor_weight, configs)
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> PenaltyStep:
-        frequencies = prepared.frequencies / state.bandwidth[:, None, None]
-        turns = prediction.unsqueeze(-1) * frequencies
-        cosine, sine = turns.cos(), turns.sin_()
-        moves, distances = self._moves(torch.cat([cosine, sine], dim=-1), prepared, state)
-        toward = moves * (prepared.anchor_weight / distances).unsqueeze(-1)
-        pulled = prepared.amplitudes.repeat(2) * torch.bmm(self._contrast(prepared, state).transpose(1, 2), toward)
-        of_cosine, of_sine = pulled.chunk(2, dim=-1)
-        gradient = (frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
-        return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient, state)
+    def measured(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> tuple[Tensor, KernelWidths]:
+        square = self._squares(self._waves(prediction, prepared, state), prepared, state)
+        return ((square + _ROUNDING).sqrt() - _ROUNDING**0.5) @ prepared.anchor_weight, state
 
     @on_tensors
     def value(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
         """Each d² less what independence would leave of it, Σ_i (W_i − w_i)² times mean(1 − k), before the root."""
-        turns = prediction.unsqueeze(-1) * (prepared.frequencies / state.bandwidth[:, None, None])
-        waves = torch.cat([turns.cos(), turns.sin_()], dim=-1)
-        _, distances = self._moves(waves, prepared, state)
-        mean = prepared.row_weight @ waves
-        spread = 1 - (mean.square() * prepared.amplitudes.repeat(2)).sum(dim=-1, keepdim=True)
+        waves = self._waves(prediction, prepared, state)
+        spread = 1 - (prepared.row_weight @ waves).square().sum(dim=-1, keepdim=True)
         floor = spread * self._contrast(prepared, state).square().sum(dim=-1)
-        excess = distances.square() - floor
+        excess = self._squares(waves, prepared, state) - floor
         return (excess.sign() * excess.abs().sqrt()) @ prepared.anchor_weight
 
     def _contrast(self, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
@@ -133,11 +121,14 @@ class EIPM(PenaltyDefaults):
             return prepared.contrast.expand(len(state.which), -1, -1)
         return prepared.contrast.index_select(0, state.which)
 
-    def _moves(self, waves: Tensor, prepared: KernelAnchors, state: KernelWidths) -> tuple[Tensor, Tensor]:
-        """Σ_i (W_mi − w_i) z(f_i), (config, anchor, wave), and d_m (config, anchor)."""
-        moves = torch.bmm(self._contrast(prepared, state), waves)
-        square = (moves.square() * prepared.amplitudes.repeat(2)).sum(dim=-1)
-        return moves, (square + _ROUNDING).sqrt()
+    def _waves(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
+        """z(f) with k(f, f') = z(f)ᵀz(f'), (config, row, wave)."""
+        turns = prediction.unsqueeze(-1) * (prepared.frequencies / state.bandwidth[:, None, None])
+        return torch.cat([turns.cos(), turns.sin()], dim=-1) * prepared.amplitudes.sqrt().repeat(2)
+
+    def _squares(self, waves: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
+        """d_m² = |Σ_i (W_mi − w_i) z(f_i)|², (config, anchor)."""
+        return torch.bmm(self._contrast(prepared, state), waves).square().sum(dim=-1)
 
 
 def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
@@ -153,12 +144,10 @@ def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
 def _anchors(points: Array, most: int) -> Index:
     """Rows around which distributions are compared: all, or ``most`` of them, spread evenly over points (row, ≤ 2)."""
     rows = len(points)
-    if rows <= most:
-        return np.arange(rows)
-    order: Index = np.arange(rows)
-    if points.shape[1]:
-        strips = round(most**0.5) if points.shape[1] == 2 else 1
-        strip = points[:, 0].argsort().argsort() * strips // rows
-        order = np.lexsort((points[:, -1], strip))
+    if rows <= most or not points.shape[1]:
+        return np.arange(min(rows, most))
+    strips = round(most**0.5) if points.shape[1] == 2 else 1
+    strip = points[:, 0].argsort().argsort() * strips // rows
+    order = np.lexsort((points[:, -1], strip))
     chosen: Index = order[((np.arange(most) + 0.5) * rows / most).astype(int)]
     return chosen

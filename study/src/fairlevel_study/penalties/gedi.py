@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, device, namespace
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.smoother import Features, factor
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.smoothing import PenaltySmoother
-from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.conditional_mean.protocol import FeatureMap
+from fairlevel.penalties import ClosedFBO
+from fairlevel.penalties.inner_losses import InnerLoss, Squared
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, RowPlan
 from fairlevel_study.penalties.hgr_kernel import check_degrees, products
 
 
 @dataclass(frozen=True)
-class GeDI(PenaltyDefaults):
+class PolynomialMean(LinearMean):
+    """Least squares on all products of polynomials of A up to ``degree``."""
+
+    ridge: float | None = 1.0  # penalises nothing: no function is among those it shrinks
+    degree: int = 3
+
+    name: ClassVar[str] = "polynomials"
+    joined_by_learnt: ClassVar[bool] = False
+
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        return lambda rows: (products(rows, self.degree), np.empty((len(rows), 0)))
+
+
+@dataclass(frozen=True)
+class GeDI(ClosedFBO):
     r"""The square of generalised disparate impact with a polynomial kernel (Giuliani, Misino & Lombardi, ICML 2023).
 
     .. math:: \mathrm{GeDI} = \max_\beta \frac{\operatorname{cov}(G\beta, f)}{\operatorname{Var}(G\beta)}
               \;\text{with}\; \operatorname{Var}(G\beta) = 1, \qquad
-              P = \mathrm{GeDI}^2 = \tfrac1n f^\top S f, \qquad
-              \frac{\partial P}{\partial f} = \tfrac2n S f
+              P = \mathrm{GeDI}^2 = \tfrac1n f^\top S f
 
     with G all products of polynomials of A up to ``degree``, centred, and S the projection on them. The largest
     covariance with a function of unit variance is the spread of the regression: P is DPVar with a polynomial
@@ -41,45 +55,17 @@ class GeDI(PenaltyDefaults):
     """
 
     degree: int = 3
-    rows: RowPlan = ALL_TRAINING_ROWS
+    mean: LinearMean = field(init=False, repr=False)
+    loss: InnerLoss = field(default=Squared(), init=False, repr=False)
+    rows: RowPlan = field(default=ALL_TRAINING_ROWS, kw_only=True)
 
     name: ClassVar[str] = "gedi"
+    tunable: ClassVar[tuple[str, ...]] = ()
+    within_factors: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree)
+        object.__setattr__(self, "mean", PolynomialMean(degree=self.degree))
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
-        def polynomials(rows: Attributes) -> Features:
-            nothing = np.empty((len(rows), 0))
-            return Features(nothing, products(rows.values, self.degree), nothing)
-
-        return PenaltySmoother.of(factor(polynomials, attributes))
-
-    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
-        """The coefficients c = BᵀWf of the last predictions, (config, function)."""
-        functions = prepared.functions
-        shape = (configs, functions.shape[1])
-        return namespace(functions).zeros(shape, dtype=functions.dtype, device=device(functions))
-
-    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
-        return self._solved(prepared.coefficients(prediction), prepared)
-
-    def _solved(self, coefficients: AnyArray, prepared: PenaltySmoother) -> PenaltyStep:
-        """P = Σ_j c_j², and its gradient 2 W B c."""
-        value = (coefficients**2).sum(-1)
-        return PenaltyStep(value, prepared.combined(2 * coefficients), coefficients)
-
-    def along(self, direction: AnyArray, value: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> Along:
-        """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""
-        products_ = prepared.coefficients(direction)
-        return Along(2 * (products_**2).sum(-1), products_)
-
-    def step_after(
-        self, prediction: AnyArray, move: AnyArray, along: Along, prepared: PenaltySmoother, state: AnyArray
-    ) -> PenaltyStep:
-        """c is linear in f: c + move · BᵀWt."""
-        return self._solved(state + move[:, None] * along.products, prepared)
-
-    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> AnyArray:
-        """With the leave-one-out regression in place of the fitted one: zero on average where A says nothing."""
-        return prepared.leave_out_covariance(prediction, namespace(prediction).zeros_like(prediction[:, 0]))
+    def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
+        return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, row_blocks
+from fairlevel.networks.backend import PreparedTensors
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position
+from fairlevel_study.penalties.differentiated import Dependence
 
 _EDGE = 2.5  # nodes lie between −2.5 and 2.5 standard deviations
 _EMPTY = 1e-10  # density of a node that no row is near; divisions stay finite
@@ -36,15 +36,8 @@ class DensityRows(PreparedTensors):
     row_weight: Tensor
 
 
-class Density(NamedTuple):
-    """χ² (config,) and its slope in the joint densities, (config, attribute, node, node')."""
-
-    value: Tensor
-    slope: Tensor
-
-
 @dataclass(frozen=True)
-class ChiSquareHGR(PenaltyDefaults):
+class ChiSquareHGR(Dependence, PenaltyDefaults):
     r"""The χ² divergence between the joint density of f and A and the product of its margins (Mary, Calauzènes &
     El Karoui, ICML 2019): an upper bound of the squared HGR correlation.
 
@@ -52,13 +45,7 @@ class ChiSquareHGR(PenaltyDefaults):
               p_{mn} \propto \sum_i w_i\, k_b(g_m - u_i)\, k_b(g_n - a_i)
 
     with u the standardised prediction, a Gaussian kernel of bandwidth b = multiplier · n^{−1/6} and nodes g from −2.5
-    to 2.5. The gradient goes through p and the standardising:
-
-    .. math:: \frac{\partial \chi^2}{\partial u_i} = w_i \sum_{mn} \frac{\partial \chi^2}{\partial p_{mn}}\,
-              \frac{g_m - u_i}{b^2}\, k_b(g_m - u_i)\, k_b(g_n - a_i), \qquad
-              \frac{\partial \chi^2}{\partial p_{mn}} = \frac{2 p_{mn}}{p_{m\cdot} p_{\cdot n}} -
-              \sum_{n'} \frac{p_{mn'}^2}{p_{m\cdot}^2 p_{\cdot n'}} -
-              \sum_{m'} \frac{p_{m'n}^2}{p_{m'\cdot} p_{\cdot n}^2}
+    to 2.5.
 
     For a Gaussian pair χ² = ρ²/(1 − ρ²). The kernel blurs ρ to ρ/(1 + b²), and the nodes leave out the tails, which
     count most: with ρ = 0.6 and n = 5000 the estimate is 0.37, not 0.56. P is multiplied by Var u, which is 1 unless f
@@ -106,51 +93,28 @@ class ChiSquareHGR(PenaltyDefaults):
         which: Tensor = position(self, settings, "bandwidth", prepared.bandwidths, configs)
         return which
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: DensityRows, state: Tensor) -> PenaltyStep:
-        u, weight = standardised(prediction, prepared.row_weight), prepared.row_weight
-        found = self._divergence(u.value, prepared.kernels, prepared, state)
-        spread = (weight * u.value.square()).sum(dim=-1)
-        gradient = 2 * weight * u.value * found.value.unsqueeze(1)
-        slope = found.slope.transpose(2, 3).flatten(1, 2)  # (config, attribute · node', node)
-        width = prepared.width[state][:, None, None]
-        for rows in row_blocks(prediction):
-            toward = (prepared.nodes[:, None] - u.value[:, None, rows]) / width
-            own = _kernel(toward, width) * toward / width
-            pulled = torch.bmm(slope.transpose(1, 2), prepared.kernels[:, :, rows].index_select(0, state))
-            gradient[:, rows] += spread.unsqueeze(1) * (own * pulled).sum(dim=1)
-        return PenaltyStep(spread * found.value, through_standardising(gradient, u, weight), state)
+    def dependence(self, u: Tensor, prepared: DensityRows, state: Tensor) -> tuple[Tensor, Tensor]:
+        return self._divergence(u, prepared.kernels, prepared, state), state
 
-    @on_tensors
-    def value(self, prediction: Tensor, prepared: DensityRows, state: Tensor) -> Tensor:
+    def held_out(self, u: Tensor, prepared: DensityRows, state: Tensor) -> Tensor:
         """Less the same estimate with the rows of A permuted: zero on average where f and A are independent."""
-        u = standardised(prediction, prepared.row_weight).value
-        spread = (prepared.row_weight * u.square()).sum(dim=-1)
         here, without = (
-            self._divergence(u, kernels, prepared, state).value for kernels in (prepared.kernels, prepared.permuted)
+            self._divergence(u, kernels, prepared, state) for kernels in (prepared.kernels, prepared.permuted)
         )
-        return spread * (here - without)
+        return here - without
 
-    def _divergence(self, u: Tensor, kernels: Tensor, prepared: DensityRows, state: Tensor) -> Density:
-        """χ² averaged over attributes, and its slope in Σ_i w_i k_b(g_m − u_i) k_b(g_n − a_i)."""
-        nodes = len(prepared.nodes)
-        width, joint = prepared.width[state][:, None, None], u.new_zeros(len(u), kernels.shape[1], nodes)
-        for rows in row_blocks(u):
-            own = _kernel((prepared.nodes[:, None] - u[:, None, rows]) / width, width)
-            joint.baddbmm_(kernels[:, :, rows].index_select(0, state), own.transpose(1, 2))
-        count = kernels.shape[1] // nodes
-        if count == 0:
-            return Density(u.new_zeros(len(u)), u.new_zeros(len(u), 0, nodes, nodes))
-        p = joint.view(len(u), count, nodes, nodes).transpose(2, 3)  # (config, attribute, node, node')
-        total = p.sum(dim=(2, 3), keepdim=True)
-        p = p / total
+    def _divergence(self, u: Tensor, kernels: Tensor, prepared: DensityRows, state: Tensor) -> Tensor:
+        """χ², (config,), averaged over attributes."""
+        nodes, width = len(prepared.nodes), prepared.width[state][:, None, None]
+        attributes = kernels.shape[1] // nodes
+        near = _kernel((prepared.nodes[:, None] - u[:, None]) / width, width)  # (config, node, row)
+        joint = torch.bmm(kernels.index_select(0, state), near.transpose(1, 2))
+        p = joint.view(len(u), attributes, nodes, nodes)  # (config, attribute, node', node)
+        p = p / p.sum(dim=(2, 3), keepdim=True)
         first, second = p.sum(dim=3, keepdim=True) + _EMPTY, p.sum(dim=2, keepdim=True) + _EMPTY
-        apart, ratio = p - first * second, p / first / second
-        value = (apart.square() / first / second).sum(dim=(2, 3)) + 1 - (1 + nodes * _EMPTY) ** 2  # Σp²/q − 1, stably
-        square = ratio * p
-        slope = 2 * ratio - square.sum(dim=3, keepdim=True) / first - square.sum(dim=2, keepdim=True) / second
-        slope = slope - (slope * p).sum(dim=(2, 3), keepdim=True)
-        return Density(value.mean(dim=1), slope / (total * count))
+        apart = (p - first * second).square() / first / second
+        value = apart.sum(dim=(2, 3)) + 1 - (1 + nodes * _EMPTY) ** 2  # Σp²/q − 1, stably
+        return value.sum(dim=1) / max(attributes, 1)
 
 
 def _kernel(scaled: Tensor, width: Tensor) -> Tensor:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,12 +12,12 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Backend, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.networks.backend import PreparedTensors, on_tensors
+from fairlevel.networks.backend import PreparedTensors
 from fairlevel.networks.network import Network
-from fairlevel.networks.penalties.trained_critic import ADAM, CriticDefaults, CriticState
-from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
+from fairlevel.networks.penalties.trained_critic import CriticDefaults, TrainedNetworks
+from fairlevel.penalties.protocol import Rows, Settings
 from fairlevel.penalties.toolkit import setting
+from fairlevel_study.penalties.differentiated import Critics, Dependence
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step
@@ -50,21 +51,12 @@ class ShuffledRows(PreparedTensors):
         return self.order[(self.place + shift.unsqueeze(1)) % rows].flatten()
 
 
-class Bound(NamedTuple):
-    """Î (config,) and its gradient in the critic's answers (config, answer, 1): pairs first, then shuffled pairs."""
-
-    value: Tensor
-    gradient: Tensor
-
-
 @dataclass(frozen=True)
-class MINE(CriticDefaults):
+class MINE(Dependence, CriticDefaults):
     r"""Mutual information in nats by the Donsker–Varadhan bound (Belghazi et al., ICML 2018).
 
     .. math:: P = \max(0, \hat I), \qquad
-              \hat I = \sum_i w_i T(u_i, a_i) - \ln \sum_i v_i\, e^{T(u_i, a_{\pi(i)})}, \qquad
-              \frac{\partial \hat I}{\partial u_i} = w_i\, T_u(u_i, a_i) -
-              \frac{v_i\, e^{T(u_i, a_{\pi(i)})}}{\sum_l v_l\, e^{T(u_l, a_{\pi(l)})}}\, T_u(u_i, a_{\pi(i)})
+              \hat I = \sum_i w_i T(u_i, a_i) - \ln \sum_i v_i\, e^{T(u_i, a_{\pi(i)})}
 
     with u the standardised prediction, T a tanh network, π a shuffle and v_i ∝ w_i w_π(i); the last sum runs over four
     shuffles, others at each step. Each step T climbs Î by ``critic_steps`` steps of Adam, then the gradient of P at
@@ -98,70 +90,40 @@ class MINE(CriticDefaults):
             seed,
         )
 
-    def init(self, prepared: ShuffledRows, configs: int, settings: Settings) -> CriticState:
+    def init(self, prepared: ShuffledRows, configs: int, settings: Settings) -> Critics:
         rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
-        return CriticState.start(self._network(prepared), prepared.seed, rate)
+        critic = TrainedNetworks.start(self._network(prepared), prepared.seed, configs, rate)
+        return Critics((critic,), rate, torch.zeros((), dtype=torch.float64, device=rate.device))
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> PenaltyStep:
-        network, weight = self._network(prepared), prepared.row_weight
-        u = standardised(prediction, weight)
-        critic, rate, steps = state.critic.copied(), state.learning_rate, state.steps
-        parameters = critic.parameters
-        for _ in range(self.critic_steps):
-            inputs, weights = _pairs(u.value, prepared, steps)
-            answers, activations = network.forward_all(parameters, inputs)
-            down = network.pullback_all(parameters, activations, -bound(answers, *weights).gradient)
-            ADAM.update(parameters, down, critic.moments, rate, steps)  # in place
-            steps = steps + 1
-        inputs, weights = _pairs(u.value, prepared, steps)
-        answers, activations = network.forward_all(parameters, inputs)
-        found = bound(answers, *weights)
-        spread, information = (weight * u.value.square()).sum(dim=-1), found.value.clamp_min(0)
-        answered = network.input_pullback(parameters, activations, found.gradient)[..., 0]
-        own = answered.view(len(prediction), 1 + _SHUFFLES, -1).sum(dim=1)
-        active = (spread * (found.value > 0)).unsqueeze(1)
-        gradient = active * own + 2 * weight * u.value * information.unsqueeze(1)
-        after = CriticState(critic, rate, steps)
-        return PenaltyStep(spread * information, through_standardising(gradient, u, weight), after)
+    def dependence(self, u: Tensor, prepared: ShuffledRows, state: Critics) -> tuple[Tensor, Critics]:
+        after = state.climbed(partial(self._bound, u.detach(), prepared), self.critic_steps)
+        return self.held_out(u, prepared, after), after
 
-    @on_tensors
-    def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> Tensor:
-        """The bound with the present critic, which has not seen these rows."""
-        u = standardised(prediction, prepared.row_weight).value
-        inputs, weights = _pairs(u, prepared, state.steps)
-        answers, _ = self._network(prepared).forward_all(state.critic.parameters, inputs)
-        spread = (prepared.row_weight * u.square()).sum(dim=-1)
-        return spread * bound(answers, *weights).value.clamp_min(0)
+    def held_out(self, u: Tensor, prepared: ShuffledRows, state: Critics) -> Tensor:
+        """With the present critic, which has not seen rows that did not train."""
+        return self._bound(u, prepared, state.parameters, state.steps).clamp_min(0)
+
+    def _bound(self, u: Tensor, prepared: ShuffledRows, parameters: tuple[Tensor, ...], taken: Tensor) -> Tensor:
+        """Î, (config,), of a critic with these parameters and the shuffles of a step."""
+        weight, partners = prepared.row_weight, prepared.partners(taken)
+        attributes = torch.cat([prepared.sensitive, prepared.sensitive[partners]]).expand(len(u), -1, -1)
+        inputs = torch.cat([u.repeat(1, 1 + _SHUFFLES).unsqueeze(-1), attributes], dim=-1)
+        answers, _ = self._network(prepared).forward_all(parameters[0], inputs)
+        shuffled = weight.repeat(_SHUFFLES) * weight[partners]
+        return bound(answers.squeeze(-1), weight, shuffled / shuffled.sum())
 
     def _network(self, prepared: ShuffledRows) -> Network:
         return Network(1 + prepared.sensitive.shape[1], self.hidden)
 
 
-def bound(answers: Tensor, pair_weight: Tensor, shuffled_weight: Tensor) -> Bound:
-    """Î from the critic's answers for pairs and for shuffled pairs.
+def bound(answers: Tensor, pair_weight: Tensor, shuffled_weight: Tensor) -> Tensor:
+    """Î, (config,), from the critic's answers for pairs and for shuffled pairs.
 
-    Shapes: answers (config, row + shuffle · row, 1), pair_weight (row,), shuffled_weight (shuffle · row,).
+    Shapes: answers (config, row + shuffle · row), pair_weight (row,), shuffled_weight (shuffle · row,).
     """
-    within = (answers.abs() < _LARGEST).to(answers)
-    limited = answers.squeeze(-1).clamp(-_LARGEST, _LARGEST)
-    pairs, shuffled = limited[:, : len(pair_weight)], limited[:, len(pair_weight) :]
-    logarithms = shuffled + shuffled_weight.log()
-    total = logarithms.logsumexp(dim=-1, keepdim=True)
-    value = (pairs * pair_weight).sum(dim=-1) - total.squeeze(-1)
-    gradient = torch.cat([pair_weight.expand_as(pairs), -(logarithms - total).exp()], dim=1)
-    return Bound(value, gradient.unsqueeze(-1) * within)
-
-
-def _pairs(u: Tensor, prepared: ShuffledRows, steps: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """What the critic reads, (config, row + shuffle · row, 1 + attribute), and the weights of pairs and of shuffled
-    pairs.
-    """
-    weight, partners = prepared.row_weight, prepared.partners(steps)
-    attributes = torch.cat([prepared.sensitive, prepared.sensitive[partners]])
-    inputs = torch.cat([u.repeat(1, 1 + _SHUFFLES).unsqueeze(-1), attributes.expand(len(u), -1, -1)], dim=-1)
-    shuffled = weight.repeat(_SHUFFLES) * weight[partners]
-    return inputs, (weight, shuffled / shuffled.sum())
+    limited, rows = answers.clamp(-_LARGEST, _LARGEST), len(pair_weight)
+    shuffled = limited[:, rows:] + shuffled_weight.log()
+    return (limited[:, :rows] * pair_weight).sum(dim=-1) - shuffled.logsumexp(dim=-1)
 
 
 def _circle(values: Array, seed: int) -> Index:

@@ -14,8 +14,9 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel_study.penalties.differentiated import Differentiated
 
 MOST_GROUPS = 32
 _EDGE = 0.01  # group means closer to 0 or 1 than this are no probabilities of a fitted classifier
@@ -33,12 +34,11 @@ class GroupRows(PreparedTensors):
 
 
 @dataclass(frozen=True)
-class PrejudiceRemover(PenaltyDefaults):
+class PrejudiceRemover(Differentiated, PenaltyDefaults):
     r"""Mutual information between the predicted class and the group (Kamishima et al., ECML PKDD 2012), in nats.
 
     .. math:: P = \sum_s W_s \big(\varphi(p_s) - \varphi(\bar p)\big), \qquad
-              \varphi(p) = p \ln p + (1 - p) \ln (1 - p), \qquad
-              \frac{\partial P}{\partial p_i} = w_i \big(\operatorname{logit} p_s - \operatorname{logit} \bar p\big)
+              \varphi(p) = p \ln p + (1 - p) \ln (1 - p)
 
     with p the predicted probability, p_s its mean in group s and W_s the weight of the group. A group is one
     combination of values of A. Only group means enter, so this is a measure of demographic parity on average: with
@@ -93,13 +93,9 @@ class PrejudiceRemover(PenaltyDefaults):
         weighted, share = weighted[:, share > 0], share[share > 0]
         return GroupRows(*map(torch.from_numpy, (weighted, share, (weighted**2).sum(axis=0) / share**2)))
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: GroupRows, state: None) -> PenaltyStep:
+    def measured(self, prediction: Tensor, prepared: GroupRows, state: None) -> tuple[Tensor, None]:
         mean, total = self._means(prediction, prepared)
-        (of_group, slope), (of_all, slope_of_all) = negative_entropy(mean), negative_entropy(total)
-        value = ((of_group - of_all) * prepared.share).sum(dim=-1)
-        gradient = (self._scale * (slope - slope_of_all)).to(prediction) @ prepared.weighted.T
-        return PenaltyStep(value.to(prediction), gradient, state)
+        return ((negative_entropy(mean) - negative_entropy(total)) * prepared.share).sum(dim=-1).to(prediction), state
 
     @on_tensors
     def value(self, prediction: Tensor, prepared: GroupRows, state: None) -> Tensor:
@@ -113,8 +109,7 @@ class PrejudiceRemover(PenaltyDefaults):
             1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE))
         )
         excess = (prepared.share * noise * (curvature - prepared.share * curvature_of_all)).sum(dim=-1) / 2
-        held_out: Tensor = self.step(prediction, prepared, state).value - excess.to(prediction)
-        return held_out
+        return self.measured(prediction, prepared, state)[0] - excess.to(prediction)
 
     @property
     def _centre(self) -> float:
@@ -131,10 +126,9 @@ class PrejudiceRemover(PenaltyDefaults):
         return self._centre + sums / share, self._centre + sums.sum(dim=-1, keepdim=True) / share.sum()
 
 
-def negative_entropy(p: Tensor) -> tuple[Tensor, Tensor]:
-    """φ and φ', continued as a parabola beyond 0.01 and 0.99; each of the shape of p."""
+def negative_entropy(p: Tensor) -> Tensor:
+    """φ, continued as a parabola beyond 0.01 and 0.99."""
     inside = p.clamp(_EDGE, 1 - _EDGE)
-    beyond, curvature = p - inside, 1 / (inside * (1 - inside))
-    slope = inside.logit()
-    value = -special.entr(inside) - special.entr(1 - inside)
-    return value + slope * beyond + curvature * beyond.square() / 2, slope + curvature * beyond
+    beyond = p - inside
+    value: Tensor = -special.entr(inside) - special.entr(1 - inside)
+    return value + inside.logit() * beyond + beyond.square() / (2 * inside * (1 - inside))
