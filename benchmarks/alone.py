@@ -20,17 +20,16 @@ def work(function):
 @work
 def hsic(rows):
     """One step of exact HSIC."""
-    import torch
-
     from benchmarks.problems import tensors
     from fairlevel import HSIC
     from fairlevel.conditional_mean.attributes import Attributes
+    from fairlevel.networks.backend import TorchBackend
     from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
     _, y, a = tensors(int(rows))
     penalty = HSIC()
     plan = ALL_TRAINING_ROWS.assign(0, int(rows))
-    prepared = penalty.prepare(Attributes(a.double().numpy()), plan, {}, 0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a.double().numpy()), plan, {}, 0).to(TorchBackend("cpu"))
     start = time.perf_counter()
     penalty.step(y[None], prepared, penalty.init(prepared, 1, {}))
     return time.perf_counter() - start

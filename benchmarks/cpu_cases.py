@@ -2,8 +2,6 @@
 
 from importlib.util import find_spec
 
-import torch
-
 from benchmarks.alone import run_alone
 from benchmarks.measure import NotInstalled, absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import hsic_step, train_fbo, train_itd
@@ -11,6 +9,7 @@ from benchmarks.peers import train_fairlearn, train_maxcorr
 from benchmarks.problems import boosters, engine, tensors
 from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.backend import TorchBackend
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
 FBO_TARGETS = {400: 9, 2000: 3, 8000: 2}
@@ -56,9 +55,8 @@ def hsic():
     rows = 4000
     _, y, a = tensors(rows)
     penalty = HSIC()
-    prepared = penalty.prepare(Attributes(a.double().numpy()), ALL_TRAINING_ROWS.assign(0, rows), {}, 0).to(
-        torch.float32, "cpu"
-    )
+    plan = ALL_TRAINING_ROWS.assign(0, rows)
+    prepared = penalty.prepare(Attributes(a.double().numpy()), plan, {}, 0).to(TorchBackend("cpu"))
     state, f = penalty.init(prepared, 1, {}), y[None]
     return speed_up(
         "exact HSIC step, n=4000, vs full matrices",

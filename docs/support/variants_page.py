@@ -12,8 +12,7 @@ import pandas as pd
 
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.report.numbers import percent
-from fairlevel_study.analysis.budgets import COMPARISONS, compared_rows, complete, points_on_test
-from fairlevel_study.analysis.wins import win_rates
+from fairlevel_study.analysis.comparison import COMPARISONS, compared_rows, complete, points_on_test, win_rates
 from fairlevel_study.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel_study.rows import kept_rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,29 +41,30 @@ def _protocols(ctx: typer.Context, incomplete: str) -> list[str]:
     return one_of(PROTOCOLS)(ctx, incomplete)
 
 
+def _named(help_text: str, completion: Callable[[typer.Context, str], list[str]]) -> Any:
+    """An option whose names the Tab key completes."""
+    return typer.Option(help=help_text, autocompletion=completion)
+
+
 _tables = one_of((*SUITES, "synthetic", *catalogue()))
 
 Out = Annotated[Path, typer.Option(help="Folder of results.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")]
 Methods = Annotated[
     str,
-    typer.Option(
-        help="Methods, or the suites paper, ours, map, systems, references and variants; comma-separated.",
-        autocompletion=_methods,
-    ),
+    _named("Methods, or the suites paper, ours, map, systems, references and variants; comma-separated.", _methods),
 ]
 ProtocolName = Annotated[
     str,
-    typer.Option(
-        help="How models are trained: paper, paper2k, adam, medium, small or tiny, or a variant such as "
-        "small+descent; see docs/protocol.md.",
-        autocompletion=_protocols,
+    _named(
+        "How models are trained: paper, paper2k, adam, medium, small or tiny, or a variant such as small+descent; see "
+        "docs/protocol.md.",
+        _protocols,
     ),
 ]
-Device = Annotated[
-    str, typer.Option(help="Where to compute: auto, cpu or cuda.", autocompletion=one_of(("auto", "cpu", "cuda")))
-]
+Device = Annotated[str, _named("Where to compute: auto, cpu or cuda.", one_of(("auto", "cpu", "cuda")))]
 Processes = Annotated[int | None, typer.Option(help="Number of tasks at the same time on this machine.")]
+BENCH = Path("bench")
 
 
 def _example(line: str) -> str:
@@ -73,28 +74,19 @@ def _example(line: str) -> str:
 @study.command(epilog=_example("run --suite quick --seeds 0-2 --protocol small"))
 def run(
     suite: Annotated[
-        str,
-        typer.Option(
-            help="Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.", autocompletion=_tables
-        ),
+        str, _named("Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.", _tables)
     ] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
     methods: Methods = "paper,ours,references",
     protocol: ProtocolName = "paper",
     data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = Path(
-        "bench"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = BENCH,
     kept: Annotated[
         Path | None, typer.Option(help="File of the command keep: tasks whose rows it holds are not run again.")
     ] = None,
     device: Device = "auto",
     executor: Annotated[
-        str,
-        typer.Option(
-            help="Where tasks run: local (processes of this machine) or ray (a cluster).",
-            autocompletion=one_of(("local", "ray")),
-        ),
+        str, _named("Where tasks run: local (processes of this machine) or ray (a cluster).", one_of(("local", "ray")))
     ] = "local",
     processes: Processes = None,
     address: Annotated[
@@ -111,10 +103,9 @@ def run(
         from fairlevel_study.datasets import resolve_datasets
         from fairlevel_study.methods import resolve_methods
         from fairlevel_study.protocol import resolve_protocol
-        from fairlevel_study.rows import kept_tasks
-        from fairlevel_study.run import run_tasks, tasks_of
+        from fairlevel_study.rows import Store, kept_tasks
         from fairlevel_study.sources import resolve_source
-        from fairlevel_study.store import Store
+        from fairlevel_study.task import run_tasks, tasks_of
 
         chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
         datasets = resolve_datasets(read_names(suite), source)
@@ -127,10 +118,10 @@ def run(
             talk.result(finished=0, tasks=0, failed=[], protocol=chosen.id, out=out, warnings=warned)
             return
         store = Store(out)
-        done = share_of(f"running {len(tasks)} tasks")
+        report = share_of(f"running {len(tasks)} tasks")
         with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
             try:
-                failures = run_tasks(tasks, store, runner, lambda finished, total: done(finished / total))
+                failures = run_tasks(tasks, store, runner, report)
             except KeyboardInterrupt:
                 talk.warn(f"stopped; finished tasks are kept in {out}, and the same command goes on with the others.")
                 raise
@@ -147,9 +138,9 @@ def run(
 
 
 @study.command(epilog=_example("status --out bench"))
-def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False) -> None:
+def status(out: Out = BENCH, quiet: Quiet = False, as_json: Json = False) -> None:
     """Show which tasks of a run are finished."""
-    from fairlevel_study.store import Store
+    from fairlevel_study.rows import Store
 
     store = Store(out)
     plan = store.plan()
@@ -172,9 +163,7 @@ def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False
 
 @study.command(epilog=_example("report --out bench"))
 def report(
-    out: Annotated[Path, typer.Option(help="Folder of results; the report is written to its subfolder report.")] = Path(
-        "bench"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of results; the report goes to its subfolder report.")] = BENCH,
     rows: Annotated[Path | None, typer.Option(help="Read results from this Parquet file instead.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -186,8 +175,7 @@ def report(
         from fairlevel.cli.files import write_table
         from fairlevel.report.render import write_page
         from fairlevel_study.pages.report import build_report
-        from fairlevel_study.rows import read_rows
-        from fairlevel_study.store import Store
+        from fairlevel_study.rows import Store, read_rows
 
         stage("reading results")
         results = Store(out).read() if rows is None else read_rows(rows)
@@ -213,14 +201,13 @@ def report(
 @study.command(epilog=_example("keep --out bench --into study.parquet"))
 def keep(
     into: Annotated[Path, typer.Option(help="Parquet file that grows; rows of the same tasks are replaced.")],
-    out: Out = Path("bench"),
+    out: Out = BENCH,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Add the finished tasks of a run, complete or not, to one compact Parquet file."""
     talk = Talk(quiet, as_json)
-    from fairlevel_study.rows import TASK, keep_rows
-    from fairlevel_study.store import Store
+    from fairlevel_study.rows import TASK, Store, keep_rows
 
     rows = keep_rows(Store(out).read(), into)
     tasks, pairs = len(rows.drop_duplicates(TASK)), len(rows.drop_duplicates(["dataset", "seed"]))
@@ -249,12 +236,12 @@ def synthetic(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.cli.files import write_table
-        from fairlevel_study.analysis.budgets import COMPARISONS, budget_table, compared_rows
+        from fairlevel_study.analysis.comparison import COMPARISONS, budget_table, compared_rows
         from fairlevel_study.datasets import BETAS, SyntheticDataset, synthetic_datasets
         from fairlevel_study.executors import LocalExecutor
         from fairlevel_study.methods import resolve_methods
         from fairlevel_study.protocol import SYNTHETIC_SEEDS, resolve_protocol
-        from fairlevel_study.run import rows_of_tasks, tasks_of
+        from fairlevel_study.task import rows_of_tasks, tasks_of
 
         chosen = resolve_protocol(protocol)
         names = [method.name for method in resolve_methods(read_names(methods))]
@@ -263,8 +250,7 @@ def synthetic(
         numbers = SYNTHETIC_SEEDS.get(protocol.split("+")[0], (0, 1, 2)) if given is None else given
         tasks, executor = tasks_of(datasets, numbers, names, chosen, device), LocalExecutor(processes)
         out.mkdir(parents=True, exist_ok=True)
-        done = share_of(f"running {len(tasks)} tasks")
-        results = rows_of_tasks(tasks, executor, lambda finished, total: done(finished / total))
+        results = rows_of_tasks(tasks, executor, share_of(f"running {len(tasks)} tasks"))
         stage("writing tables and figures")
         write_table(results, out / "rows.parquet")
         single, tables = compared_rows(results, names, COMPARISONS["single"].combiner_of), {}
@@ -320,8 +306,8 @@ def data_fetch(
     from fairlevel_study.sources import resolve_source
 
     talk, source = Talk(quiet, as_json), resolve_source(data_dir)
-    slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
-    slugs = list(dict.fromkeys(slugs))
+    groups = [suite(name, source.slugs) if name in SUITES else (name,) for name in read_names(names)]
+    slugs = list(dict.fromkeys(slug for group in groups for slug in group))
     fetched, failed = {}, {}
     with talk.working():
         done = share_of("fetching tables")
@@ -332,10 +318,10 @@ def data_fetch(
             except FairLevelError as error:
                 failed[slug] = str(error)
                 talk.warn(f"{slug}: {error}", style="red")
-                continue
-            rows, columns = table.features.shape
-            fetched[slug] = {"rows": rows, "features": columns, "target": table.target.name}
-            talk.say(f"{slug}: {rows:,} rows, {columns} features, target {table.target.name}")
+            else:
+                rows, columns = table.features.shape
+                fetched[slug] = {"rows": rows, "features": columns, "target": table.target.name}
+                talk.say(f"{slug}: {rows:,} rows, {columns} features, target {table.target.name}")
     talk.result(source=source.name, tables=fetched, failed=failed)
     if failed:
         raise typer.Exit(1)
@@ -409,7 +395,7 @@ def draw_designs(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
     """Draw the bands over seeds of each synthetic design side by side; save PNG and SVG."""
     from matplotlib.figure import Figure
 
-    from fairlevel_study.analysis.budgets import points_on_test
+    from fairlevel_study.analysis.comparison import points_on_test
     from fairlevel_study.methods import LABELS
     from fairlevel_study.pages.figures import draw_bands, seed_bands
 

@@ -26,19 +26,10 @@ from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penal
 from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
-from fairlevel_study.systems import (
-    BADR,
-    Barycentre,
-    BiFair,
-    CoD,
-    ContinuousBarycentre,
-    FairBatch,
-    FairBiNN,
-    FairnessAwareGrouping,
-    Reductions,
-    System,
-    SystemGrid,
-)
+from fairlevel_study.systems.barycentres import Barycentre, ContinuousBarycentre, FairnessAwareGrouping
+from fairlevel_study.systems.cod import CoD
+from fairlevel_study.systems.networks import BADR, BiFair, FairBatch, FairBiNN, Reductions
+from fairlevel_study.systems.protocol import System, SystemGrid
 
 
 @dataclass(frozen=True)
@@ -176,7 +167,7 @@ METHODS: dict[str, Method] = {
         Method(
             "fairbinn",
             "FairBiNN",
-            SystemGrid(tuple(FairBiNN(4, layer, rate) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
+            SystemGrid(tuple(FairBiNN(4, rate, layer) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
         ),
         Method("badr", "BADR", _binned(BADR, FBO_WEIGHTS)),
         Method("fbo_closed", "FBO closed form", CLOSED),

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from fairlevel.candidates import Limits
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.exceptions import UnknownName
 from fairlevel.fronts.selection import ZETAS
 from fairlevel.networks.diagnostic import DIAGNOSTIC
 from fairlevel.networks.mlp_mean import MLPMean
@@ -58,31 +57,18 @@ class Protocol:
     stopped: bool = False
     zetas: tuple[float, ...] = tuple(ZETAS.tolist())
 
-    def __post_init__(self) -> None:
-        if min(self.settings, self.weights, self.coarse) < 1 or self.rounds < 0:
-            raise InvalidInput("settings, weights and coarse must be at least 1, rounds at least 0.")
-        if self.indicators not in ("together", "apart"):
-            raise InvalidInput(f"indicators={self.indicators!r} was given; 'together' or 'apart' is needed.")
-        if min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-9:
-            raise InvalidInput(f"split={self.split} was given; four positive shares that sum to 1 are needed.")
-
     @property
     def id(self) -> str:
         """The name and a hash that changes with every field. Numbers count with nine digits: the last ones of a power
         differ between processors.
         """
-        text = re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda found: f"{float(found[0]):.9g}", repr(self))
+        text = re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.9g}", repr(self))
         return f"{self.name}-{sha256(text.encode()).hexdigest()[:10]}"
-
-    @property
-    def candidates(self) -> int:
-        """Largest number of models that a method may train."""
-        return self.settings * self.weights
 
     @property
     def limits(self) -> Limits:
         """The same as limits of a source of candidates."""
-        return Limits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
+        return Limits(self.settings * self.weights, self.settings, self.weights, self.coarse, self.rounds)
 
 
 _SMALL = Protocol("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
@@ -108,42 +94,27 @@ SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}
 """Seeds of the synthetic study by protocol, where these are not the paper's."""
 
 
-class Variant(NamedTuple):
-    """What becomes of a protocol, and one line of help."""
-
-    change: Callable[[Protocol], Protocol]
-    line: str
-
-
 def _with_adam(protocol: Protocol) -> Protocol:
     return replace(protocol, optimizer=Adam(steps=protocol.optimizer.steps), rate_scale=ADAM_RATE)
 
 
-VARIANTS: dict[str, Variant] = {
-    "descent": Variant(
-        lambda protocol: replace(protocol, optimizer=GradientDescent(steps=1000), rate_scale=1.0),
-        "1000 steps of gradient descent for every method",
-    ),
-    "adam": Variant(_with_adam, "as many steps of Adam for every method"),
-    "stopped": Variant(
-        lambda protocol: replace(_with_adam(protocol), stopped=True), "Adam, each model stopped where it is best on VAL"
-    ),
-    "short_diagnostic": Variant(
-        lambda protocol: replace(protocol, diagnostic=MLPMean(optimizer=GradientDescent(0.1, 200))),
-        "the diagnostic of 0.1: 200 steps of 0.1",
-    ),
-    "adam_diagnostic": Variant(
-        lambda protocol: replace(protocol, diagnostic=MLPMean()), "a diagnostic of 300 steps of Adam"
-    ),
-    "listed_weights": Variant(
-        lambda protocol: replace(protocol, coarse=protocol.weights, rounds=0),
-        "weights from the method's list, whatever they do",
-    ),
-    "apart": Variant(
-        lambda protocol: replace(protocol, indicators="apart"),
-        "indicators of a text column become sensitive one by one",
-    ),
+VARIANTS: dict[str, Callable[[Protocol], Protocol]] = {
+    # gradient descent for every method
+    "descent": lambda protocol: replace(protocol, optimizer=GradientDescent(steps=1000), rate_scale=1.0),
+    # as many steps of Adam for every method
+    "adam": _with_adam,
+    # Adam, each model stopped where it is best on VAL
+    "stopped": lambda protocol: replace(_with_adam(protocol), stopped=True),
+    # the diagnostic of 0.1
+    "short_diagnostic": lambda protocol: replace(protocol, diagnostic=MLPMean(optimizer=GradientDescent(0.1, 200))),
+    # a diagnostic of 300 steps of Adam
+    "adam_diagnostic": lambda protocol: replace(protocol, diagnostic=MLPMean()),
+    # weights from the method's list, whatever they do
+    "listed_weights": lambda protocol: replace(protocol, coarse=protocol.weights, rounds=0),
+    # indicators of a text column become sensitive one by one
+    "apart": lambda protocol: replace(protocol, indicators="apart"),
 }
+"""What becomes of a protocol whose name ends with + and one of these."""
 
 
 def resolve_protocol(name: str) -> Protocol:
@@ -155,5 +126,5 @@ def resolve_protocol(name: str) -> Protocol:
     for variant in variants:
         if variant not in VARIANTS:
             raise UnknownName("variant of a protocol", variant, VARIANTS)
-        protocol = VARIANTS[variant].change(protocol)
+        protocol = VARIANTS[variant](protocol)
     return replace(protocol, name=name)

@@ -7,18 +7,21 @@ import numpy as np
 import torch
 
 from fairlevel.networks.network import Network
-from fairlevel_study.systems.badr import BADR, GroupFits, descend, onto_simplex
 from fairlevel_study.systems.groups import GroupVariance, groups_of
 from fairlevel_study.systems.networks import (
+    BADR,
     BatchShares,
     BiFair,
     FairBatch,
     FairBiNN,
+    GroupFits,
+    Reductions,
     Stack,
+    descend,
     of_layer,
+    onto_simplex,
     plain_network,
 )
-from fairlevel_study.systems.reductions import Reductions
 from study.tests.systems.rows import SETUP, data
 
 DOUBLE = torch.empty(0, dtype=torch.float64)

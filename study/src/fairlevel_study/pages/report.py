@@ -11,7 +11,7 @@ import pandas as pd
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.page import Folded, Page, Section, TableBlock
 from fairlevel.report.provenance import Provenance
-from fairlevel_study.analysis.budgets import (
+from fairlevel_study.analysis.comparison import (
     COMPARISONS,
     budget_table,
     compared_rows,

@@ -12,11 +12,19 @@ from matplotlib.figure import Figure
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.report.numbers import percent
 from fairlevel.report.page import Charts, Folded, Legend, Notes, Picker, PickerEntry, Section, TableBlock
-from fairlevel_study.analysis.budgets import COMPARISONS, FIXED_SHARES, compared_rows, points_on_test, with_shares
-from fairlevel_study.analysis.claims import informative_claim, regret_claims, win_claims
-from fairlevel_study.analysis.regrets import gain_table, regret_table
-from fairlevel_study.analysis.tables import cost_table, price_table
-from fairlevel_study.analysis.wins import flipped, win_rates, winners
+from fairlevel_study.analysis.comparison import (
+    COMPARISONS,
+    FIXED_SHARES,
+    compared_rows,
+    flipped,
+    gain_table,
+    points_on_test,
+    regret_table,
+    win_rates,
+    winners,
+    with_shares,
+)
+from fairlevel_study.analysis.tables import cost_table, informative_claim, price_table, regret_claims, win_claims
 from fairlevel_study.catalogue import catalogue
 from fairlevel_study.datasets import NAMED
 from fairlevel_study.methods import LABELS, REFERENCES

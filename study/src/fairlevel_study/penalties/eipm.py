@@ -47,17 +47,13 @@ class EIPM(Differentiated, PenaltyDefaults):
               W_{mi} = \frac{w_i k_b(a_m - a_i)}{\sum_l w_l k_b(a_m - a_l)}
 
     with Gaussian kernels. The anchors a_m are the rows, or ``anchors`` of them, spread evenly. k is a sum of cosines of
-    equally spaced frequencies, k(f, f') = Σ_q p_q cos(ω_q (f − f')), equal to the Gaussian kernel to 1e-7 for
-    |f − f'| ≤ 14 σ_f: P takes O(n · anchors · 40) per step, not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for
-    :class:`GDP`.
+    equally spaced frequencies, equal to the Gaussian kernel to 1e-7 for |f − f'| ≤ 14 σ_f: a step takes
+    O(n · anchors · 40), not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for :class:`GDP`, and more than two
+    attributes are projected to their first two principal components, as there.
 
     The whole distribution counts, as with HSIC, but a unit of distance is a root, so the gradient does not fade near
-    independence. With a large σ_f, σ_f · P tends to Σ_m π_m |ĥ(a_m) − f̄|, the mean absolute move of the average
-    prediction.
-
-    Kernel averages degenerate in many dimensions: more than two attributes are projected to their first two principal
-    components, as in GDP*. Use :class:`HSIC` or :class:`ClosedFBO` where more of them matter. Under independence P is
-    not 0 but about √(mean(1 − k) / rows near an anchor).
+    independence, where P is about √(mean(1 − k) / rows near an anchor). With a large σ_f, σ_f · P tends to
+    Σ_m π_m |ĥ(a_m) − f̄|, the mean absolute move of the average prediction.
 
     Parameters
     ----------

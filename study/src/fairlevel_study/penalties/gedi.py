@@ -39,15 +39,13 @@ class GeDI(ClosedFBO):
               \;\text{with}\; \operatorname{Var}(G\beta) = 1, \qquad
               P = \mathrm{GeDI}^2 = \tfrac1n f^\top S f
 
-    with G all products of polynomials of A up to ``degree``, centred, and S the projection on them. The largest
-    covariance with a function of unit variance is the spread of the regression: P is DPVar with a polynomial
-    conditional mean, and ``hgr_kernel`` with degree 1 times Var f. The attributes have unit variance here; the
-    ratio of the authors' later software, HGR · sd(f) / sd(a), is then the same number. Their first paper normalises β
-    by the sum of its absolute values instead, which depends on the basis.
+    with G all products of polynomials of A up to ``degree``, centred, and S the projection on them: P is DPVar with a
+    polynomial conditional mean, and ``hgr_kernel`` with degree 1 times Var f. The attributes have unit variance here;
+    the ratio of the authors' later software, HGR · sd(f) / sd(a), is then the same number. Their first paper normalises
+    β by the sum of its absolute values instead, which depends on the basis.
 
-    A move of the average prediction beyond the degree is invisible; where the shape is unknown use
-    :class:`ClosedFBO`, which is this penalty with random features in place of polynomials. The degree is lowered until
-    A has at most 200 functions.
+    A move of the average prediction beyond the degree is invisible. The degree is lowered until A has at most 200
+    functions.
 
     Parameters
     ----------

@@ -37,12 +37,11 @@ class NeuralHGR(Dependence, CriticDefaults):
 
     with u the standardised prediction, φ and ψ tanh networks. Each step φ and ψ climb c by ``critic_steps`` steps of
     Adam, then the gradient of P at these functions is followed. The authors add the signed c; its square has the same
-    minimum and no kink there. P is multiplied by Var u, which is 1 unless f spreads less than 0.05.
+    minimum and no kink there.
 
-    Zero only under independence, and ρ² for a Gaussian pair. ψ takes any number of attributes. Traps: functions that
-    single out one row reach c = 1 on training rows, the sooner the fewer rows and the larger their steps, so the
-    held-out value uses the functions as training left them; functions that have not settled read too little.
-    :class:`KernelHGR` solves for polynomials instead of training networks and takes a fraction of the time.
+    Zero only under independence, and ρ² for a Gaussian pair. Traps: functions that single out one row reach c = 1 on
+    training rows, the sooner the fewer rows and the larger their steps; functions that have not settled read too
+    little. :class:`KernelHGR` solves for polynomials instead, in a fraction of the time.
 
     Parameters
     ----------

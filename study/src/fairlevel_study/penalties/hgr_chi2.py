@@ -48,11 +48,8 @@ class ChiSquareHGR(Dependence, PenaltyDefaults):
     to 2.5.
 
     For a Gaussian pair χ² = ρ²/(1 − ρ²). The kernel blurs ρ to ρ/(1 + b²), and the nodes leave out the tails, which
-    count most: with ρ = 0.6 and n = 5000 the estimate is 0.37, not 0.56. P is multiplied by Var u, which is 1 unless f
-    spreads less than 0.05.
-
-    The estimate is made for one attribute. With several, P is the mean over them, which does not see dependence on
-    combinations of attributes; :class:`KernelHGR`, :class:`HSIC` and :class:`ClosedFBO` do.
+    count most: with ρ = 0.6 and n = 5000 the estimate is 0.37, not 0.56. With several attributes P is the mean over
+    them, which does not see dependence on combinations; :class:`KernelHGR` and :class:`ClosedFBO` do.
 
     Parameters
     ----------

@@ -85,13 +85,11 @@ class KernelHGR(Dependence, PenaltyDefaults):
 
     with F the polynomials 1 … ``degree`` of the standardised prediction u, and G all products of polynomials of A up to
     ``sensitive_degree`` (both centred). The best α solves an eigenvalue problem, so its own change does not enter the
-    gradient. The authors reach the same maximum with a constrained solver. P is multiplied by Var u, which is 1 unless
-    f spreads less than 0.05.
+    gradient. The authors reach the same maximum with a constrained solver.
 
-    P is a share: a larger spread of f changes nothing. For a Gaussian pair P = ρ², at any degree. With ``degree=1`` it
-    is the R² of f on the polynomials. Traps: dependence beyond the degrees is invisible; with few rows the maximum over
-    many functions is far above 0 under independence, about (√degrees + √functions)²/n. ``sensitive_degree`` is
-    lowered until A has at most 200 functions.
+    For a Gaussian pair P = ρ², at any degree; with ``degree=1`` it is the R² of f on the polynomials. Traps: dependence
+    beyond the degrees is invisible; with few rows the maximum over many functions is far above 0 under independence,
+    about (√degrees + √functions)²/n. ``sensitive_degree`` is lowered until A has at most 200 functions.
 
     Parameters
     ----------

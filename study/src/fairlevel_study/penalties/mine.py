@@ -60,13 +60,10 @@ class MINE(Dependence, CriticDefaults):
 
     with u the standardised prediction, T a tanh network, π a shuffle and v_i ∝ w_i w_π(i); the last sum runs over four
     shuffles, others at each step. Each step T climbs Î by ``critic_steps`` steps of Adam, then the gradient of P at
-    that critic is followed. All rows are seen at every step, so the running average that the authors put in place of
-    the normaliser of a batch is not needed. P is multiplied by Var u, which is 1 unless f spreads less than 0.05.
+    that critic is followed. All rows are seen at every step, so no running average of the normaliser is needed.
 
-    −½ ln(1 − ρ²) for a Gaussian pair, infinite where f is a function of A. Traps: Î is a lower bound for the
-    best critic of all, but a critic that fits the noise of few rows reads too much on them. The held-out value uses the
-    critic as training left it, which no noise can raise on average. A critic that has not settled reads too little.
-    :class:`HSIC` needs no training and is zero for the same predictions.
+    −½ ln(1 − ρ²) for a Gaussian pair, infinite where f is a function of A. Traps: a critic that fits the noise of few
+    rows reads too much on them, one that has not settled too little.
 
     Parameters
     ----------

@@ -41,14 +41,10 @@ class PrejudiceRemover(Differentiated, PenaltyDefaults):
               \varphi(p) = p \ln p + (1 - p) \ln (1 - p)
 
     with p the predicted probability, p_s its mean in group s and W_s the weight of the group. A group is one
-    combination of values of A. Only group means enter, so this is a measure of demographic parity on average: with
-    small gaps P = DPVar(p) / (2 p̄ (1 − p̄)), which is half of DPVar in standardised units. Beyond 0.01 and 0.99 φ
-    continues as a parabola with the same value, slope and curvature, so that P is convex for all predictions.
-
-    The authors train one logistic regression per group, which needs A to predict; this form does not.
-
-    Continuous A is refused: it has no groups. So is a target of more than two values. With ``FairClassifier`` the
-    predictions are (p − p̄) / √(p̄ (1 − p̄)), p̄ being the share of ones in y.
+    combination of values of A; continuous A and a target of more than two values are refused. Only group means enter:
+    with small gaps P = DPVar(p) / (2 p̄ (1 − p̄)). Beyond 0.01 and 0.99 φ continues as a parabola with the same value,
+    slope and curvature, so that P is convex. The authors train one logistic regression per group, which needs A to
+    predict; this form does not. Predictions are (p − p̄) / √(p̄ (1 − p̄)), p̄ being the share of ones in y.
 
     Parameters
     ----------

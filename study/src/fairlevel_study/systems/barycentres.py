@@ -17,9 +17,9 @@ from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
-from fairlevel_study.systems.groups import Groups, groups_of
+from fairlevel_study.systems.groups import Groups, GroupSystem
 from fairlevel_study.systems.networks import plain_network
-from fairlevel_study.systems.protocol import Data, FittedFunctions, Function
+from fairlevel_study.systems.protocol import Data, FittedFunctions, Function, System
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,17 @@ def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequ
 
 
 @dataclass(frozen=True)
-class Barycentre:
+class Barycentre(GroupSystem):
     """A plain network, moved by group (Chzhen et al., NeurIPS 2020). It needs A to predict.
 
     A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution, up to ranks of 1/n.
     """
 
-    bins: int | None = 4
-    learning_rate: float = PLAIN_RATE
-
     name: ClassVar[str] = "barycentre"
     uses_attributes: ClassVar[bool] = True
 
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
-        groups = groups_of(self.name, data.a, self.bins, setup.seed)
+        groups = self.groups(data, setup)
         members = plain_network(data.x, data.y, setup, self.learning_rate)
         return moved_by_group(members, groups, data, strengths)
 
@@ -140,7 +137,7 @@ class LocationScale:
 
 
 @dataclass(frozen=True)
-class ContinuousBarycentre:
+class ContinuousBarycentre(System):
     """A plain network, moved by A itself, without groups. It needs A to predict.
 
     A strength t mixes (1 − t) f + t g, as in :class:`~fairlevel_study.systems.barycentres.Barycentre`.
@@ -169,7 +166,7 @@ def cuts_between(score: Array, prediction: Array, cells: int) -> Array:
 
 
 @dataclass(frozen=True)
-class FairnessAwareGrouping:
+class FairnessAwareGrouping(System):
     """Groups found in A, then the barycentre of these groups (after Shilova et al. 2025). It needs A to predict.
 
     One attribute is cut into intervals; several are ordered by the smoothed average prediction E[f|A] first. A strength

@@ -14,7 +14,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates import TrainingSetup
 from fairlevel.exceptions import InvalidInput
 from fairlevel.predictors import RandomFeatures
-from fairlevel_study.systems.protocol import Data, FittedFunctions
+from fairlevel_study.systems.protocol import Data, FittedFunctions, System
 
 
 class EigenMoments(NamedTuple):
@@ -62,7 +62,7 @@ def solve(of_a: EigenMoments, of_u: EigenMoments, share: float, ridge: float) ->
 
 
 @dataclass(frozen=True)
-class CoD:
+class CoD(System):
     """Regression on A and on what A does not explain of X (Komiyama et al., ICML 2018). It needs A to predict.
 
     A strength is ε, the largest coefficient of determination of the prediction on A: 0 forbids every trace of A, 1 is

@@ -12,7 +12,10 @@ from sklearn.cluster import KMeans
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.candidates import TrainingSetup
+from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.exceptions import InvalidInput
+from fairlevel_study.systems.protocol import Data, System
 
 MOST_CELLS = 12  # of A whose values are groups as they are
 FEWEST_ROWS = 5  # of a group
@@ -67,6 +70,18 @@ def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
             "varies, or use penalty='fbo_closed'."
         )
     return groups
+
+
+@dataclass(frozen=True)
+class GroupSystem(System):
+    """A system that knows no attribute but groups: ``bins`` are made of an A with more than twelve values."""
+
+    bins: int | None = 4
+    learning_rate: float = PLAIN_RATE
+
+    def groups(self, data: Data, setup: TrainingSetup) -> Groups:
+        """The groups of A on the training rows."""
+        return groups_of(self.name, data.a, self.bins, setup.seed)
 
 
 class GroupVariance(NamedTuple):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -28,17 +29,17 @@ class Data(NamedTuple):
     a: Array
 
 
-@runtime_checkable
-class System(Protocol):
-    """One frozen object per system, its settings as fields.
+class System(ABC):
+    """One frozen dataclass per system, its settings as fields.
 
     ``uses_attributes`` says whether it needs A to predict: such a system is a reference, since nobody else in the study
     sees A then. What a strength means is up to the system; its docstring says so.
     """
 
     name: ClassVar[str]
-    uses_attributes: ClassVar[bool]
+    uses_attributes: ClassVar[bool] = False
 
+    @abstractmethod
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> Members:
         """One model per strength. Models of a system that uses A read x and A side by side."""
 
