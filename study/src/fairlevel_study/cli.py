@@ -416,8 +416,7 @@ def _budgets(table: pd.DataFrame, title: str) -> Table:
     from fairlevel_study.methods import LABELS
 
     caption = "smallest test MSE within each budget on DPVar: median over seeds (range)"
-    budgets = (Column(budget, justify="right") for budget in SHARES)
-    shown = Table("method", *budgets, title=title, caption=caption)
+    shown = Table("method", *(Column(budget, justify="right") for budget in SHARES), title=title, caption=caption)
     for method, of_method in table.groupby("method", sort=False):
         shown.add_row(LABELS[str(method)], *(_cell(row) for _, row in of_method.iterrows()))
     return shown

@@ -94,7 +94,7 @@ def _networks(
     return _grid(made, HGR_WEIGHTS, critic_learning_rate=rates)
 
 
-CLOSED = _at_rates((ClosedFBO(RandomFeaturesMean(bandwidth=each)) for each in (1.0, 0.5)), FBO_WEIGHTS, RATES)
+CLOSED = _at_rates((ClosedFBO(RandomFeaturesMean(bandwidth=width)) for width in (1.0, 0.5)), FBO_WEIGHTS, RATES)
 
 SHARES_OF_A = (0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1)  # CoD's ε
 MOVES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)  # towards the barycentre
@@ -114,7 +114,7 @@ def _binned(
 
 _PLAIN = (0.0,)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
-PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(each, _PLAIN_STAGES) for each in (LARGE_TREES, SMALL_TREES))))
+PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(trees, _PLAIN_STAGES) for trees in (LARGE_TREES, SMALL_TREES))))
 PLAIN_NETWORK = WithConstant(
     OnPredictor(MLP(), PenaltyGrid(tuple(Setting(NoPenalty(), rate) for rate in STEP_SIZES), _PLAIN))
 )
@@ -153,7 +153,11 @@ METHODS: dict[str, Method] = {
             _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0)),
             slow=True,
         ),
-        Method("cod", "CoD (A to predict)", SystemGrid(tuple(CoD(*each) for each in KERNELS), SHARES_OF_A)),
+        Method(
+            "cod",
+            "CoD (A to predict)",
+            SystemGrid(tuple(CoD(features, ridge) for features, ridge in KERNELS), SHARES_OF_A),
+        ),
         Method("barycentre", "barycentre of groups (A to predict)", _binned(Barycentre, MOVES)),
         Method(
             "barycentre_continuous",
@@ -233,8 +237,8 @@ SUITES = {
 
 def resolve_methods(names: Sequence[str]) -> tuple[Method, ...]:
     """Methods from their names or from names of suites, in the order given."""
-    known = [each for name in names for each in SUITES.get(name, (name,))]
-    for name in known:
+    members = dict.fromkeys(member for name in names for member in SUITES.get(name, (name,)))
+    for name in members:
         if name not in METHODS:
             raise UnknownName("method", name, (*METHODS, *SUITES))
-    return tuple(METHODS[name] for name in dict.fromkeys(known))
+    return tuple(METHODS[name] for name in members)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import urllib.error
 import warnings
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from functools import cached_property
 from hashlib import sha256
 from http.client import IncompleteRead
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,7 @@ from fairlevel_study.catalogue import catalogue
 MANIFEST = "MANIFEST.csv"
 FOLDER_VARIABLE = "FAIRLEVEL_DATA_DIR"
 _NEEDED = ("slug", "target", "sha256")
-_SLUG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # a name of a file, never a path
+_SLUG = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"  # a name of a file, never a path
 
 
 class DownloadFailed(FairLevelError, OSError):
@@ -42,28 +40,16 @@ class RawTable:
     def of(cls, slug: str, frame: pd.DataFrame, target: str) -> RawTable:
         """Separate the target from the features; rows without a target are dropped."""
         if target not in frame:
-            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {_few(frame)}.")
+            few = ", ".join(map(str, frame.columns[:8])) + (
+                f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
+            )
+            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {few}.")
         values = pd.to_numeric(frame[target], errors="coerce").astype(np.float64)
         usable = np.isfinite(values.to_numpy())
         if not usable.any():
             raise InvalidInput(f"The target {target!r} of {slug} holds no numbers.")
         kept = frame.loc[usable].reset_index(drop=True)
         return cls(slug, kept.drop(columns=target), values[usable].reset_index(drop=True))
-
-
-class Source(Protocol):
-    """Where tables can be loaded from."""
-
-    @property
-    def name(self) -> str:
-        """Stored with results: tables with the same slug may differ between sources."""
-
-    @property
-    def slugs(self) -> tuple[str, ...]:
-        """The tables it has."""
-
-    def load(self, slug: str) -> RawTable:
-        """Load one table and check it."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +75,20 @@ class FolderSource:
             reason = " ".join(str(error).split())
             raise InvalidInput(f"{str(path)!r} cannot be read ({reason}); copy it again.") from None
         missing = [name for name in _NEEDED if name not in table]
+        slugs = table.get("slug", pd.Series(dtype=str))
+        paths, twice = slugs[~slugs.str.fullmatch(_SLUG).eq(True)], slugs[slugs.duplicated()]
         if missing:
-            raise InvalidInput(f"{str(path)!r} lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed.")
-        if table[list(_NEEDED)].isna().to_numpy().any():
-            raise InvalidInput(f"{str(path)!r} has empty cells; every row needs {', '.join(_NEEDED)}.")
-        for slug in table["slug"]:
-            if not _SLUG.fullmatch(slug):
-                raise InvalidInput(
-                    f"{str(path)!r} names a table {slug!r}; a slug is made of letters, digits, '_', '-' and '.', such "
-                    "as 'wine', and does not start with a dot."
-                )
-        if table["slug"].duplicated().any():
-            twice = table["slug"][table["slug"].duplicated()].iloc[0]
-            raise InvalidInput(f"{str(path)!r} names the table {twice!r} twice; remove one of the rows.")
-        return table.set_index("slug")
+            wrong = f"lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed"
+        elif table[list(_NEEDED)].isna().to_numpy().any():
+            wrong = f"has empty cells; every row needs {', '.join(_NEEDED)}"
+        elif len(paths):
+            letters = "letters, digits, '_', '-' and '.', such as 'wine', and does not start with a dot"
+            wrong = f"names a table {paths.iloc[0]!r}; a slug is made of {letters}"
+        elif len(twice):
+            wrong = f"names the table {twice.iloc[0]!r} twice; remove one of the rows"
+        else:
+            return table.set_index("slug")
+        raise InvalidInput(f"{str(path)!r} {wrong}.")
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -175,16 +161,15 @@ class OpenMLSource:
         return RawTable.of(slug, frame, table.target.name)
 
 
-def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
+Source = FolderSource | OpenMLSource
+"""Where tables can be loaded from. Its name is stored with results: tables of one slug may differ between sources."""
+
+
+def resolve_source(data_dir: Path | None = None) -> Source:
     """The given folder, else the folder in FAIRLEVEL_DATA_DIR, else OpenML."""
-    named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
-    if named is None:
+    folder = data_dir or os.environ.get(FOLDER_VARIABLE)
+    if not folder:
         return OpenMLSource()
-    source = FolderSource(named.resolve())
+    source = FolderSource(Path(folder).resolve())
     _ = source.manifest
     return source
-
-
-def _few(frame: pd.DataFrame) -> str:
-    names = [str(name) for name in frame.columns]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -264,18 +264,16 @@ def gain_table(
     are their points. What has no model within a budget gets the constant. Missing where the reference was not run.
     """
     if points.empty or references.empty:
-        return pd.DataFrame(np.nan, index=pd.RangeIndex(len(methods)), columns=[*SHARES, "mean"]).assign(
-            method=list(methods)
-        )[["method", *SHARES, "mean"]]
+        return pd.DataFrame({"method": list(methods), **dict.fromkeys([*SHARES, "mean"], np.nan)})
     best = best_by_budget(points, methods, definition)
     limits = best[["dataset", "seed", "budget", "limit"]].drop_duplicates()
     plain = limits.merge(references[["dataset", "seed", "method", "mse", "dpvar"]], on=["dataset", "seed"])
     plain["mse"] = plain["mse"].where(plain["dpvar"] <= plain["limit"], CONSTANT_MSE)
     keys = ["dataset", "seed", "budget", "reference"]
     smallest = plain.rename(columns={"method": "reference"}).groupby(keys)["mse"].min().clip(upper=CONSTANT_MSE)
-    own = best.assign(reference=[METHODS[method].reference for method in best["method"]])
-    own = own.merge(smallest.rename("plain").reset_index(), on=keys, how="left")
-    own["gain"] = 1 - own["mse"].fillna(CONSTANT_MSE).clip(upper=CONSTANT_MSE) / own["plain"]
-    mean = own.pivot_table(index="method", columns="budget", values="gain", aggfunc="mean")
+    best = best.assign(reference=[METHODS[method].reference for method in best["method"]])
+    best = best.merge(smallest.rename("plain").reset_index(), on=keys, how="left")
+    best["gain"] = 1 - best["mse"].fillna(CONSTANT_MSE).clip(upper=CONSTANT_MSE) / best["plain"]
+    mean = best.pivot_table(index="method", columns="budget", values="gain", aggfunc="mean")
     table = mean.reindex(index=list(methods), columns=list(SHARES)).rename_axis(index="method", columns=None)
     return table.assign(mean=table.mean(axis=1)).reset_index()

@@ -70,16 +70,14 @@ def price_table(points: pd.DataFrame) -> pd.DataFrame:
     DPVar, and the part of R² that this costs; medians over seeds. Points of one method, errors in
     units of the constant's.
     """
-    found = []
+    prices = []
     for (dataset, seed), front in points.groupby(["dataset", "seed"], sort=False):
         best = front.sort_values("mse").iloc[0]
-        within = front[front["dpvar"] <= 0.5 * best["dpvar"]]
-        accuracy, kept = 1 - float(best["mse"]), 1 - float(within["mse"].min()) if len(within) else 0.0
-        cost = 1 - kept / accuracy if accuracy > 0 else np.nan
-        found.append({"dataset": dataset, "seed": seed, "R2": accuracy, "R2 within": kept, "cost": cost})
-    columns = ["dataset", "seed", "R2", "R2 within", "cost"]
-    table = pd.DataFrame(found, columns=columns)
-    return table.groupby("dataset", sort=False)[columns[2:]].median().reset_index()
+        errors = front.loc[front["dpvar"] <= 0.5 * best["dpvar"], "mse"]
+        accuracy, within = 1 - float(best["mse"]), 1 - float(errors.min()) if len(errors) else 0.0
+        prices.append((dataset, seed, accuracy, within, 1 - within / accuracy if accuracy > 0 else np.nan))
+    table = pd.DataFrame(prices, columns=["dataset", "seed", "R2", "R2 within", "cost"])
+    return table.drop(columns="seed").groupby("dataset", sort=False).median().reset_index()
 
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be told"]

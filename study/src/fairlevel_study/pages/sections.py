@@ -126,7 +126,7 @@ def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
 
 def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> Section:
     """What these rows advise, in three sentences."""
-    mixed, alone = (each.regrets.set_index("method")["mean"] for each in (stacked, single))
+    mixed, alone = (compared.regrets.set_index("method")["mean"] for compared in (stacked, single))
     best, model = str(mixed.idxmin()), str(alone.drop(list(REFERENCES), errors="ignore").idxmin())
     gain = float(stacked.gains.set_index("method")["mean"][best])
     seconds = costs.set_index("method")["seconds"]
@@ -145,8 +145,8 @@ def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> 
 
 def _shrunk(regret: pd.Series) -> str:
     """How the plain learners do, which no sentence on single models may leave out."""
-    found = [f"{LABELS[name]} {regret[name]:.3f}" for name in REFERENCES if name in regret.index]
-    return f"; without any penalty: {' and '.join(found)}" if found else ""
+    plain = [f"{LABELS[name]} {regret[name]:.3f}" for name in REFERENCES if name in regret.index]
+    return f"; without any penalty: {' and '.join(plain)}" if plain else ""
 
 
 def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:

@@ -26,20 +26,20 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 @dataclass(frozen=True)
 class ShuffledRows(PreparedTensors):
-    """Shapes: sensitive (row, attribute), row_weight (row,), order and place (row,): row order[j] is at place j of
-    an arbitrary order. Shuffle s pairs the row at place j with the row at place j + shift_s, modulo the number of rows.
+    """Shapes: sensitive (row, attribute), row_weight (row,), order and position (row,): row order[j] is at position j of
+    an arbitrary order. Shuffle s pairs the row at position j with the row at position j + shift_s, modulo the number of rows.
     """
 
     sensitive: Tensor
     row_weight: Tensor
     order: Tensor
-    place: Tensor
+    position: Tensor
     seed: int
 
     def to(self, backend: Backend) -> ShuffledRows:
         moved = super().to(backend)
         device = moved.row_weight.device
-        return replace(moved, order=self.order.to(device), place=self.place.to(device))
+        return replace(moved, order=self.order.to(device), position=self.position.to(device))
 
     def partners(self, steps: Tensor) -> Tensor:
         """The rows that each row is paired with at this step, one shuffle after the other, (shuffle · row,): never
@@ -48,7 +48,7 @@ class ShuffledRows(PreparedTensors):
         rows = len(self.order)
         number = _SHUFFLES * steps + torch.arange(1, _SHUFFLES + 1, device=self.order.device)
         shift = 1 + ((number * _GOLDEN) % 1 * (rows - 1)).long()
-        return self.order[(self.place + shift.unsqueeze(1)) % rows].flatten()
+        return self.order[(self.position + shift.unsqueeze(1)) % rows].flatten()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
 from fairlevel_study.systems.groups import Groups, GroupSystem
@@ -42,8 +43,8 @@ class QuantileMap:
     def __call__(self, prediction: Array, number: Index) -> Array:
         rank = np.empty_like(prediction)
         for group, sample in enumerate(self.samples):
-            own = number == group
-            rank[own] = np.searchsorted(sample, prediction[own], side="right") / max(len(sample), 1)
+            inside = number == group
+            rank[inside] = np.searchsorted(sample, prediction[inside], side="right") / max(len(sample), 1)
         moved = np.zeros_like(prediction)
         for share, sample in zip(self.share, self.samples, strict=True):
             if len(sample):
@@ -56,15 +57,12 @@ def mixed_with(moved: Function, members: Members, data: Data, strengths: Sequenc
     if not all(0 <= strength <= 1 for strength in strengths):
         raise InvalidInput(f"strengths={list(strengths)} was given; each must be between 0 and 1.")
 
-    def at(strength: float) -> Function:
-        def predict(x: Array, a: Array) -> Array:
-            plain = members.predict(x)[0]
-            result: Array = (1 - strength) * plain + strength * moved(plain, a)
-            return result
+    def predict(strength: float, x: Array, a: Array) -> Array:
+        plain = members.predict(x)[0]
+        mixed: Array = (1 - strength) * plain + strength * moved(plain, a)
+        return mixed
 
-        return predict
-
-    return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+    return FittedFunctions(tuple(partial(predict, strength) for strength in strengths), data.a.shape[1])
 
 
 def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
@@ -89,7 +87,6 @@ class Barycentre(GroupSystem):
         return moved_by_group(members, groups, data, strengths)
 
 
-MEAN = RandomFeaturesMean()
 SMALLEST_SCALE = 0.1  # of s(a), as a share of its root mean square: the fitted variance may fall below zero
 
 
@@ -102,37 +99,27 @@ class LocationScale:
     (f − h)² (2, row), ridges (2,).
     """
 
-    attributes: Attributes
+    smoother: LinearSmoother
     moments: Array
     ridges: Array
-    seed: int
+    training: Array
 
     @classmethod
     def of(cls, prediction: Array, a: Array, seed: int) -> Self:
-        attributes, rows = Attributes(a), prediction[None]
-        smoother = MEAN.prepare(attributes, seed=seed)
+        smoother, rows = RandomFeaturesMean().prepare(Attributes(a), seed=seed), prediction[None]
         ridge = smoother.choose_ridge(rows)
         square = np.square(rows - smoother.apply(rows, ridge))
-        ridges = np.concatenate([ridge, smoother.choose_ridge(square)])
-        return cls(attributes, np.concatenate([rows, square]), ridges, seed)
+        return cls(smoother, np.concatenate([rows, square]), np.append(ridge, smoother.choose_ridge(square)), a)
 
     def location_and_scale(self, a: Array) -> tuple[Array, Array]:
         """h and s, (row,) each."""
-        smoother = MEAN.prepare(self.attributes, seed=self.seed)
-        mean, square = smoother.predict(self.moments, self.ridges, Attributes(a))
+        mean, square = self.smoother.predict(self.moments, self.ridges, Attributes(a))
         least = max(SMALLEST_SCALE**2 * float(self.moments[1].mean()), 1e-12)
         return mean, np.sqrt(square.clip(min=least))
 
-    @cached_property
-    def centre(self) -> tuple[float, float]:
-        """E h(A) and E s(A) on the training rows."""
-        mean, scale = self.location_and_scale(self.attributes.values)
-        return float(mean.mean()), float(scale.mean())
-
     def __call__(self, prediction: Array, a: Array) -> Array:
-        mean, scale = self.location_and_scale(a)
-        location, spread = self.centre
-        moved: Array = location + spread * (prediction - mean) / scale
+        (mean, scale), (means, scales) = map(self.location_and_scale, (a, self.training))
+        moved: Array = means.mean() + scales.mean() * (prediction - mean) / scale
         return moved
 
 
