@@ -26,8 +26,8 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 @dataclass(frozen=True)
 class ShuffledRows(PreparedTensors):
-    """Shapes: sensitive (row, attribute), row_weight (row,), order and position (row,): row order[j] is at position j of
-    an arbitrary order. Shuffle s pairs the row at position j with the row at position j + shift_s, modulo the number of rows.
+    """Shapes: sensitive (row, attribute), row_weight, order and position (row,): row order[j] is at position j of
+    an arbitrary order. Shuffle s pairs it with the row at position j + shift_s, modulo the number of rows.
     """
 
     sensitive: Tensor
