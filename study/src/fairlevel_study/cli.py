@@ -211,9 +211,8 @@ def keep(
 
     rows = keep_rows(Store(out).read(), into)
     tasks, pairs = len(rows.drop_duplicates(TASK)), len(rows.drop_duplicates(["dataset", "seed"]))
-    size = into.stat().st_size / 2**20
     counts = f"{len(rows):,} rows of {tasks:,} tasks on {pairs:,} pairs of dataset and seed"
-    talk.say(f"{shown_path(into)}: {counts}, {size:.1f} MB")
+    talk.say(f"{shown_path(into)}: {counts}, {into.stat().st_size / 2**20:.1f} MB")
     talk.result(file=into, rows=len(rows), tasks=tasks, pairs=pairs)
 
 
@@ -374,10 +373,8 @@ def make_executor(name: str, **options: Any) -> Executor:
     if name not in EXECUTORS:
         raise UnknownName("executor", name, EXECUTORS)
     given = {option: value for option, value in options.items() if value is not None}
-    known = {field.name for field in fields(EXECUTORS[name])}
-    for option in given:
-        if option not in known:
-            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
+    for option in given.keys() - {field.name for field in fields(EXECUTORS[name])}:
+        raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
     return EXECUTORS[name](**given)
 
 

@@ -245,7 +245,9 @@ def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) ->
     (column,).
     """
     informative = np.abs(_correlation(x, y[:, None])[:, 0])
-    pool = _pool(informative)
+    order = np.argsort(-informative.round(12), kind="stable")
+    above = order[informative[order] >= LEAST_CORRELATION]
+    pool = (above if len(above) else order)[:POOL]
     if len(pool) < 2:
         raise InvalidInput(
             "The table has only one usable column; at least two are needed: one sensitive, one to predict from."
@@ -272,13 +274,6 @@ def copies(x: Array, sensitive: Array) -> Index:
     return np.flatnonzero((np.abs(_correlation(x, sensitive)) > COPY).any(axis=1))
 
 
-def _pool(informative: Array) -> Index:
-    """Positions of the most informative columns, by descending correlation with the target."""
-    order = np.argsort(-informative.round(12), kind="stable")
-    above = order[informative[order] >= LEAST_CORRELATION]
-    return (above if len(above) else order)[:POOL]
-
-
 def _proxy(x: Array, pool: Index, seed: int) -> Array:
     """p_j for each column of the pool, (pool,): the largest squared correlation with one of the other columns."""
     columns = x.shape[1]
@@ -287,9 +282,8 @@ def _proxy(x: Array, pool: Index, seed: int) -> Array:
     if columns - 1 > PROXIES:
         random = np.random.default_rng(seed)
         for position, column in enumerate(pool):
-            others = np.delete(np.arange(columns), column)
-            left_out = random.permutation(others)[PROXIES:]
-            squared[left_out, position] = 0.0
+            others = random.permutation(np.delete(np.arange(columns), column))
+            squared[others[PROXIES:], position] = 0.0
     best: Array = squared.max(axis=0)
     return best
 

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
@@ -41,13 +41,6 @@ class Failure:
     message: str
 
 
-class Executor(Protocol):
-    """Runs tasks somewhere; if a worker is lost, its tasks are run again."""
-
-    def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
-        """Yield (number of the task, its answer or its failure) in the order in which tasks finish."""
-
-
 def call(task: Callable[[], Answer]) -> Answer | Failure:
     """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
     use_one_thread()
@@ -70,6 +63,9 @@ class LocalExecutor:
             raise InvalidInput(f"processes={self.processes} was given; at least 1 is needed.")
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
+        """Yield (number of the task, its answer or its failure) in the order in which tasks finish. If a worker is
+        lost, its task is run again.
+        """
         left, deaths = dict(enumerate(tasks)), 0
         while left:
             try:
@@ -177,4 +173,5 @@ class RayExecutor:
                 yield number, outcome
 
 
-EXECUTORS: dict[str, type[LocalExecutor] | type[RayExecutor]] = {"local": LocalExecutor, "ray": RayExecutor}
+Executor = LocalExecutor | RayExecutor
+EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "ray": RayExecutor}

@@ -112,6 +112,17 @@ def _binned(
     )
 
 
+def _authors(layout: AuthorsNodes | AuthorsScale) -> PenaltyGrid:
+    return _grid([GDP(layout=layout)], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES)
+
+
+HSIC_GRID = _grid([HSIC()], HSIC_WEIGHTS, bandwidth=(1.0, 0.5), sensitive_bandwidth=(1.0, 0.5, 0.25, 2.0))
+CHI2_GRID = _grid((ChiSquareHGR(nodes=count) for count in (20, 50)), CHI2_WEIGHTS, bandwidth=MULTIPLES)
+POLYNOMIALS = _grid((KernelHGR(of_f, of_a) for of_a, of_f in product((3, 5), (3, 1, 2, 5))), HGR_WEIGHTS)
+EIPM_GRID = _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0))
+CONTINUOUS = SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES)
+LAYERS = SystemGrid(tuple(FairBiNN(4, rate, layer) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS)
+
 _PLAIN = (0.0,)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
 PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(trees, _PLAIN_STAGES) for trees in (LARGE_TREES, SMALL_TREES))))
@@ -127,52 +138,25 @@ METHODS: dict[str, Method] = {
         Method("r2", "R²", _grid([LinearR2()], FBO_WEIGHTS, ridge=RIDGES)),
         Method("gdp", "GDP*", _grid((GDP(nodes=count) for count in (32, 16)), GDP_WEIGHTS, bandwidth=MULTIPLES)),
         Method("adversarial", "adversarial", _critics(Adversarial), slow=True),
-        Method(
-            "hsic",
-            "HSIC",
-            _grid([HSIC()], HSIC_WEIGHTS, bandwidth=(1.0, 0.5), sensitive_bandwidth=(1.0, 0.5, 0.25, 2.0)),
-            slow=True,
-        ),
-        Method(
-            "hgr_chi2",
-            "HGR, χ² bound",
-            _grid((ChiSquareHGR(nodes=count) for count in (20, 50)), CHI2_WEIGHTS, bandwidth=MULTIPLES),
-            slow=True,
-        ),
+        Method("hsic", "HSIC", HSIC_GRID, slow=True),
+        Method("hgr_chi2", "HGR, χ² bound", CHI2_GRID, slow=True),
         Method("hgr", "HGR, networks", _networks(NeuralHGR, (10, 50), (16, 64), (2e-3, 5e-4)), slow=True),
-        Method(
-            "hgr_kernel",
-            "HGR, kernels",
-            _grid((KernelHGR(of_f, of_a) for of_a, of_f in product((3, 5), (3, 1, 2, 5))), HGR_WEIGHTS),
-        ),
+        Method("hgr_kernel", "HGR, kernels", POLYNOMIALS),
         Method("gedi", "GeDI", _at_rates((GeDI(degree) for degree in (3, 5)), FBO_WEIGHTS, RATES)),
         Method("mine", "MINE", _networks(MINE, (5, 20), (32, 100), (1e-3, 1e-4)), slow=True),
-        Method(
-            "eipm",
-            "EIPM",
-            _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0)),
-            slow=True,
-        ),
+        Method("eipm", "EIPM", EIPM_GRID, slow=True),
         Method(
             "cod",
             "CoD (A to predict)",
             SystemGrid(tuple(CoD(features, ridge) for features, ridge in KERNELS), SHARES_OF_A),
         ),
         Method("barycentre", "barycentre of groups (A to predict)", _binned(Barycentre, MOVES)),
-        Method(
-            "barycentre_continuous",
-            "barycentre, continuous (A to predict)",
-            SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES),
-        ),
+        Method("barycentre_continuous", "barycentre, continuous (A to predict)", CONTINUOUS),
         Method("grouping", "fairness-aware grouping (A to predict)", _binned(FairnessAwareGrouping, MOVES)),
         Method("reductions", "reductions (fairlearn)", _binned(Reductions, FBO_WEIGHTS, (2, 4, 3, 5)), slow=True),
         Method("fairbatch", "FairBatch", _binned(FairBatch, BATCH_STEPS)),
         Method("bifair", "BiFair", _binned(BiFair, FBO_WEIGHTS), slow=True),
-        Method(
-            "fairbinn",
-            "FairBiNN",
-            SystemGrid(tuple(FairBiNN(4, rate, layer) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
-        ),
+        Method("fairbinn", "FairBiNN", LAYERS),
         Method("badr", "BADR", _binned(BADR, FBO_WEIGHTS)),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
@@ -182,16 +166,8 @@ METHODS: dict[str, Method] = {
         Method("auto_networks", "auto on networks (0.1)", ON_ONE_PREDICTOR, slow=True),
         Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER, reference="plain_boosting"),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
-        Method(
-            "gdp_authors",
-            "GDP, authors' nodes",
-            _grid([GDP(layout=AuthorsNodes())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
-        ),
-        Method(
-            "gdp_authors_scaled",
-            "GDP, authors' nodes, A in [0, 1]",
-            _grid([GDP(layout=AuthorsScale())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
-        ),
+        Method("gdp_authors", "GDP, authors' nodes", _authors(AuthorsNodes())),
+        Method("gdp_authors_scaled", "GDP, authors' nodes, A in [0, 1]", _authors(AuthorsScale())),
         Method("r2_covariance", "R², covariance form", _grid([ClosedFBO(RidgeMean())], FBO_WEIGHTS, ridge=RIDGES)),
         Method("adversarial_plain", "adversarial, unbounded", _critics(PlainAdversarial), slow=True),
         Method("fbo_all_labels", "FBO, all labels", _bilevel(FBO(rows=IN_OUT_ALL_LABELS)), slow=True),
@@ -214,14 +190,8 @@ MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm", *SYSTEM_
 REFERENCES = ("plain_boosting", "plain_network")
 """Plain models, mixed with the constant: what every method has to beat."""
 VARIANT_METHODS = (
-    "fbo_plain_steps",
-    "itd_plain_steps",
-    "gdp_authors",
-    "gdp_authors_scaled",
-    "r2_covariance",
-    "adversarial_plain",
-    "fbo_all_labels",
-    "itd_all_labels",
+    *("fbo_plain_steps", "itd_plain_steps", "gdp_authors", "gdp_authors_scaled"),
+    *("r2_covariance", "adversarial_plain", "fbo_all_labels", "itd_all_labels"),
 )
 """Other readings of the paper's methods (docs/protocol.md)."""
 SUITES = {

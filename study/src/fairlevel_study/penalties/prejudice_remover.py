@@ -101,9 +101,8 @@ class PrejudiceRemover(Differentiated, PenaltyDefaults):
         within = square - (mean - self._centre).square()
         many = prepared.repeats < 1
         noise = torch.where(many, within * prepared.repeats / torch.where(many, 1 - prepared.repeats, 1), 0)
-        curvature, curvature_of_all = (
-            1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE))
-        )
+        inside = (p.clamp(_EDGE, 1 - _EDGE) for p in (mean, total))
+        curvature, curvature_of_all = (1 / (p * (1 - p)) for p in inside)
         excess = (prepared.share * noise * (curvature - prepared.share * curvature_of_all)).sum(dim=-1) / 2
         return self.measured(prediction, prepared, state)[0] - excess.to(prediction)
 

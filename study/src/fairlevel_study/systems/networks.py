@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -150,8 +151,8 @@ class FairBatch(GroupSystem):
         number = groups.number(data.a)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate)
         variance = GroupVariance.of(number, groups.count, stack.target)
-        median = np.array([np.median(data.y[number == z]) if (number == z).any() else 0 for z in range(groups.count)])
-        upper = torch.from_numpy(data.y > median[number]).to(stack.target)
+        median = pd.Series(data.y).groupby(number).transform("median").to_numpy()
+        upper = torch.from_numpy(data.y > median).to(stack.target)
         shares = BatchShares(variance, upper, row_strengths(strengths, stack.target))
         moments = setup.optimizer.init(stack.parameters)
         for step in range(setup.optimizer.steps):
