@@ -257,8 +257,8 @@ def synthetic(
             tables[kind] = budget_table(single, names, column)
             write_table(tables[kind], out / f"budgets-{kind}.csv")
             draw_designs(single, column, out / f"fronts-{kind}")
-    for kind, title in {"paper": "DPVar by the paper's diagnostic", "true": "true DPVar"}.items():
-        for dataset, part in tables[kind].groupby("dataset", sort=False):
+    for title, table in zip(("DPVar by the paper's diagnostic", "true DPVar"), tables.values(), strict=True):
+        for dataset, part in table.groupby("dataset", sort=False):
             talk.say(_budgets(part, f"{dataset}, {title}"))
     trained = results[results["combiner"] == "best"]
     diverged = int((trained["status"] == "diverged").sum())

@@ -24,8 +24,7 @@ from fairlevel_study.sources import Source
 
 FEWEST = 8  # rows a part needs: the diagnostic fits a network on half of them
 
-Predict = Callable[[Array], Array]
-"""Standardised x (row, feature) -> predictions (config, row)."""
+Predict = Callable[[Array], Array]  # standardised x (row, feature) -> predictions (config, row)
 
 Parts = tuple[TrainingRows, TrainingRows, TrainingRows]
 """Training rows (IN first, then OUT), validation rows, test rows."""
@@ -90,11 +89,9 @@ def about(source: str, parts: Parts, sensitive: str = "", copies: int = 0) -> di
     }
 
 
-BETAS = (1.0, 3.0, 10.0)
-"""Strengths of the interaction in the paper's synthetic study."""
+BETAS = (1.0, 3.0, 10.0)  # strengths of the interaction in the paper's synthetic study
 
-NAMED = "-named"
-"""Ending of the name of a table in results where its sensitive columns are those that the catalogue names."""
+NAMED = "-named"  # ends the name of a table in results whose sensitive columns are those that the catalogue names
 
 
 class Dataset(Interface):

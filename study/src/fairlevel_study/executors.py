@@ -121,16 +121,10 @@ def _start_worker() -> None:
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Runs tasks on a Ray cluster, one Ray task each; the tasks of a lost node are run again elsewhere.
+    """Runs tasks on a Ray cluster, one Ray task each; the tasks of a lost node are run again elsewhere."""
 
-    Parameters
-    ----------
-    address : address of a running cluster, such as "auto" or "ray://head:10001"; None starts one on this machine
-    gpus : share of a GPU that each task needs; with 0.125, eight tasks share one GPU
-    """
-
-    address: str | None = None
-    gpus: float = 0.0
+    address: str | None = None  # of a running cluster, such as "auto" or "ray://head:10001"; None: on this machine
+    gpus: float = 0.0  # share of a GPU that each task needs; with 0.125, eight tasks share one GPU
 
     def __post_init__(self) -> None:
         if not 0 <= self.gpus <= 1:

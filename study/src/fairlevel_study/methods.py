@@ -187,8 +187,7 @@ SYSTEM_METHODS = (
 )
 MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm", *SYSTEM_METHODS)
 """The other systems of the paper's literature map: penalties, then systems of another shape."""
-REFERENCES = ("plain_boosting", "plain_network")
-"""Plain models, mixed with the constant: what every method has to beat."""
+REFERENCES = ("plain_boosting", "plain_network")  # plain models, mixed with the constant: what every method has to beat
 VARIANT_METHODS = (
     *("fbo_plain_steps", "itd_plain_steps", "gdp_authors", "gdp_authors_scaled"),
     *("r2_covariance", "adversarial_plain", "fbo_all_labels", "itd_all_labels"),

@@ -14,48 +14,29 @@ from fairlevel.networks.diagnostic import DIAGNOSTIC
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 
-ADAM_RATE = 0.05
-"""Factor on step sizes for Adam; settings are written for gradient descent."""
+ADAM_RATE = 0.05  # factor on step sizes for Adam; settings are written for gradient descent
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The rules that are the same for every method.
-
-    Parameters
-    ----------
-    name : short name
-    optimizer : optimiser of the predictors; each setting replaces its step size
-    rate_scale : factor on the step size of every setting (settings are written for gradient descent)
-    settings : largest number of settings (hyperparameters other than the weight) that a method may try
-    weights : largest number of penalty weights per setting
-    coarse : number of weights of the pilot, the same for every method
-    rounds : rounds that place the other weights into the largest gaps of the pilot's front; 0 trains ``coarse`` weights
-        of the method's list and no others
-    most_rows : of a larger table this many rows are used, sampled by seed
-    split : shares of the rows IN, OUT, VAL and TEST. IN and OUT are training rows: bilevel methods fit the conditional
-        mean on IN and train the predictor on OUT. VAL selects models, TEST measures them
-    clip : largest absolute value of standardised X and A; larger ones are clipped
-    diagnostic : network of the paper's cross-fitted DPVar
-    indicators : "together": indicators of one text column become sensitive together; "apart": column by column
-    stopped : whether training of each model stops where it is best on VAL
-    zetas : weights of DPVar in the selection on VAL
+    """The rules that are the same for every method. IN and OUT are training rows: bilevel methods fit the conditional
+    mean on IN and train the predictor on OUT. VAL selects models, TEST measures them.
     """
 
     name: str
-    optimizer: Optimizer = GradientDescent(steps=1000)
-    rate_scale: float = 1.0
-    settings: int = 8
-    weights: int = 12
-    coarse: int = 4
-    rounds: int = 1
-    most_rows: int = 20_000
-    split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
-    clip: float = 5.0
-    diagnostic: MLPMean = DIAGNOSTIC
-    indicators: str = "together"
-    stopped: bool = False
-    zetas: tuple[float, ...] = tuple(ZETAS.tolist())
+    optimizer: Optimizer = GradientDescent(steps=1000)  # of the predictors; each setting replaces its step size
+    rate_scale: float = 1.0  # factor on the step size of every setting, which is written for gradient descent
+    settings: int = 8  # most settings (hyperparameters other than the weight) that a method may try
+    weights: int = 12  # most penalty weights per setting
+    coarse: int = 4  # weights of the pilot, the same for every method
+    rounds: int = 1  # that place other weights into the largest gaps of the pilot's front; 0: ``coarse`` listed ones
+    most_rows: int = 20_000  # of a larger table, sampled by seed
+    split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)  # shares of IN, OUT, VAL and TEST
+    clip: float = 5.0  # largest absolute value of standardised X and A
+    diagnostic: MLPMean = DIAGNOSTIC  # network of the paper's cross-fitted DPVar
+    indicators: str = "together"  # those of one text column become sensitive; or "apart", column by column
+    stopped: bool = False  # whether training of each model stops where it is best on VAL
+    zetas: tuple[float, ...] = tuple(ZETAS.tolist())  # weights of DPVar in the selection on VAL
 
     @property
     def id(self) -> str:
@@ -90,8 +71,7 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
-SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}
-"""Seeds of the synthetic study by protocol, where these are not the paper's."""
+SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}  # of the synthetic study, where these are not the paper's
 
 
 def _with_adam(protocol: Protocol) -> Protocol:

@@ -21,19 +21,14 @@ import pyarrow.parquet
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
 
-SCHEMA = 2
-"""Version of the columns; a run cannot go on in a folder of another version."""
+SCHEMA = 2  # version of the columns; a run cannot go on in a folder of another version
 
 SINCE: dict[str, float | str] = {"memory": float("nan"), "commit": ""}
 """Columns that files of schema 1 lack, with what stands for them."""
 
-KEY = ("dataset", "seed", "method")
-"""The columns that identify a task."""
+KEY = ("dataset", "seed", "method")  # the columns that identify a task
 
-Key = tuple[str, int, str]
-"""(dataset, seed, method)."""
-
-SHOWN = 3  # columns that an error names
+Key = tuple[str, int, str]  # (dataset, seed, method)
 
 COLUMNS: dict[str, str] = {
     "dataset": "str",
@@ -94,16 +89,15 @@ def read_rows(path: Path) -> pd.DataFrame:
         raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}).") from None
     missing = [name for name in COLUMNS if name not in rows and name not in SINCE]
     if missing:
-        more = f" and {len(missing) - SHOWN} more columns" if len(missing) > SHOWN else ""
+        more = f" and {len(missing) - 3} more columns" if len(missing) > 3 else ""
         raise InvalidInput(
-            f"{str(path)!r} holds no rows of a study: it lacks {', '.join(missing[:SHOWN])}{more}; the file "
+            f"{str(path)!r} holds no rows of a study: it lacks {', '.join(missing[:3])}{more}; the file "
             "rows.parquet of a report is needed, or one that `fairlevel-study keep` wrote."
         )
     return in_order(tidy(rows))
 
 
-TASK = [*KEY, "protocol"]
-"""The columns that identify a task among those of several protocols."""
+TASK = [*KEY, "protocol"]  # the columns that identify a task among those of several protocols
 
 _FLOATS = [name for name, kind in COLUMNS.items() if kind == "float64"]
 

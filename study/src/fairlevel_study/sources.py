@@ -114,17 +114,11 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class OpenMLSource:
-    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them.
+    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them."""
 
-    Parameters
-    ----------
-    cache : folder of the cache; None for scikit-learn's default
-    retries, delay : how often the client tries again after a network error, and seconds in between
-    """
-
-    cache: Path | None = None
-    retries: int = 3
-    delay: float = 1.0
+    cache: Path | None = None  # a folder; None for scikit-learn's default
+    retries: int = 3  # after a network error
+    delay: float = 1.0  # seconds in between
 
     name = "openml"
 

@@ -210,8 +210,7 @@ def _git(*words: str) -> str:
 
 _TABLES_AT_ONCE = 12
 
-Report = Callable[[float], None]
-"""A function that is called with the share of the tasks that are finished."""
+Report = Callable[[float], None]  # a function that is called with the share of the tasks that are finished
 
 
 def tasks_of(

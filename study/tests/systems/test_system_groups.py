@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel_study.systems.groups import GroupVariance, groups_of
+from fairlevel_study.systems.protocol import GroupVariance, groups_of
 
 DOUBLE = torch.empty(0, dtype=torch.float64)
 

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from fairlevel.networks.network import Network
-from fairlevel_study.systems.groups import GroupVariance, groups_of
 from fairlevel_study.systems.networks import (
     BADR,
     BatchShares,
@@ -22,6 +21,7 @@ from fairlevel_study.systems.networks import (
     onto_simplex,
     plain_network,
 )
+from fairlevel_study.systems.protocol import GroupVariance, groups_of
 from study.tests.systems.rows import SETUP, data
 
 DOUBLE = torch.empty(0, dtype=torch.float64)

@@ -15,8 +15,7 @@ from fairlevel.fronts.budgets import SHARES, budgets_over_range
 from fairlevel.fronts.points import finite, non_dominated_within
 from fairlevel_study.methods import METHODS, REFERENCES
 
-SMALLEST_VARIANCE = 1e-4
-"""Predictions that vary less, in standardised units, have no share of disparity: they are the constant."""
+SMALLEST_VARIANCE = 1e-4  # predictions that vary less, in standardised units, are the constant: they have no share
 
 CombinerOf = Callable[[str], str]
 """From a method's name to the value of the column ``combiner``: "best" (single models) or "stacked" (mixtures)."""
@@ -84,8 +83,7 @@ def points_on_test(rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFram
     return non_dominated_within(chosen, ["dataset", "seed", "method"])
 
 
-FIXED_SHARES = (0.05, 0.10, 0.20)
-"""Budgets on DPVar / Var f, which shrinking cannot meet."""
+FIXED_SHARES = (0.05, 0.10, 0.20)  # budgets on DPVar / Var f, which shrinking cannot meet
 
 DEFINITIONS: dict[str, Callable[[Array], Array]] = {
     "range": budgets_over_range,  # as in the paper: shares of the observed range

@@ -13,8 +13,7 @@ from fairlevel_study.analysis.comparison import best_by_budget, bootstrap, datas
 from fairlevel_study.methods import METHODS
 from fairlevel_study.rows import KEY
 
-SMALLEST_RANGE = 0.1
-"""Smallest range of MSE and of DPVar on VAL, in standardised units, of a dataset that counts: the paper's filter."""
+SMALLEST_RANGE = 0.1  # of MSE and of DPVar on VAL, in standardised units, of a dataset that counts: the paper's filter
 
 
 def validation_ranges(rows: pd.DataFrame) -> pd.DataFrame:

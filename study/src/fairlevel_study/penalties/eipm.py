@@ -54,17 +54,11 @@ class EIPM(Differentiated, PenaltyDefaults):
     The whole distribution counts, as with HSIC, but a unit of distance is a root, so the gradient does not fade near
     independence, where P is about √(mean(1 − k) / rows near an anchor). With a large σ_f, σ_f · P tends to
     Σ_m π_m |ĥ(a_m) − f̄|, the mean absolute move of the average prediction.
-
-    Parameters
-    ----------
-    bandwidth : σ_f in standard deviations of y (setting ``bandwidth``)
-    sensitive_bandwidth : multiplier of b (setting ``sensitive_bandwidth``)
-    anchors : most anchors
     """
 
-    bandwidth: float = 1.0
-    sensitive_bandwidth: float = 1.0
-    anchors: int = 128
+    bandwidth: float = 1.0  # σ_f in standard deviations of y
+    sensitive_bandwidth: float = 1.0  # multiplier of b
+    anchors: int = 128  # at most
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "eipm"

@@ -46,13 +46,9 @@ class GeDI(ClosedFBO):
 
     A move of the average prediction beyond the degree is invisible. The degree is lowered until A has at most 200
     functions.
-
-    Parameters
-    ----------
-    degree : total degree of the polynomials of A
     """
 
-    degree: int = 3
+    degree: int = 3  # in all, of the polynomials of A
     mean: LinearMean = field(init=False, repr=False)
     loss: InnerLoss = field(default=Squared(), init=False, repr=False)
     rows: RowPlan = field(default=ALL_TRAINING_ROWS, kw_only=True)

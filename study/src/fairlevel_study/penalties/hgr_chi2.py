@@ -50,15 +50,10 @@ class ChiSquareHGR(Dependence, PenaltyDefaults):
     For a Gaussian pair χ² = ρ²/(1 − ρ²). The kernel blurs ρ to ρ/(1 + b²), and the nodes leave out the tails, which
     count most: with ρ = 0.6 and n = 5000 the estimate is 0.37, not 0.56. With several attributes P is the mean over
     them, which does not see dependence on combinations; :class:`KernelHGR` and :class:`ClosedFBO` do.
-
-    Parameters
-    ----------
-    bandwidth : multiplier of b (setting ``bandwidth``)
-    nodes : per axis; None for 5/b, at most 50, as the authors
     """
 
-    bandwidth: float = 1.0
-    nodes: int | None = None
+    bandwidth: float = 1.0  # multiplier of b
+    nodes: int | None = None  # per axis; None for 5/b, at most 50, as the authors
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr_chi2"

@@ -90,17 +90,11 @@ class KernelHGR(Dependence, PenaltyDefaults):
     For a Gaussian pair P = ρ², at any degree; with ``degree=1`` it is the R² of f on the polynomials. Traps: dependence
     beyond the degrees is invisible; with few rows the maximum over many functions is far above 0 under independence,
     about (√degrees + √functions)²/n. ``sensitive_degree`` is lowered until A has at most 200 functions.
-
-    Parameters
-    ----------
-    degree : of the polynomials of f
-    sensitive_degree : total degree of the polynomials of A
-    ridge : ε
     """
 
-    degree: int = 3
-    sensitive_degree: int = 3
-    ridge: float = 1e-3
+    degree: int = 3  # of the polynomials of f
+    sensitive_degree: int = 3  # total degree of the polynomials of A
+    ridge: float = 1e-3  # ε
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr_kernel"

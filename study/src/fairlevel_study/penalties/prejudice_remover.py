@@ -45,14 +45,9 @@ class PrejudiceRemover(Differentiated, PenaltyDefaults):
     with small gaps P = DPVar(p) / (2 p̄ (1 − p̄)). Beyond 0.01 and 0.99 φ continues as a parabola with the same value,
     slope and curvature, so that P is convex. The authors train one logistic regression per group, which needs A to
     predict; this form does not. Predictions are (p − p̄) / √(p̄ (1 − p̄)), p̄ being the share of ones in y.
-
-    Parameters
-    ----------
-    share : the share of ones in y, which turns predictions into probabilities; None: the estimators read it from y, a
-        loop of your own gets 0.5
     """
 
-    share: float | None = None
+    share: float | None = None  # of ones in y; None: the estimators read it from y, a loop of your own gets 0.5
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "prejudice_remover"

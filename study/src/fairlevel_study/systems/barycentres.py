@@ -18,9 +18,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
-from fairlevel_study.systems.groups import Groups, GroupSystem
 from fairlevel_study.systems.networks import plain_network
-from fairlevel_study.systems.protocol import Data, FittedFunctions, Function, System
+from fairlevel_study.systems.protocol import Data, FittedFunctions, Function, Groups, GroupSystem, System
 
 
 @dataclass(frozen=True)

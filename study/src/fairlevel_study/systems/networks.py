@@ -26,8 +26,7 @@ from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
-from fairlevel_study.systems.groups import GroupSystem, GroupVariance
-from fairlevel_study.systems.protocol import Data
+from fairlevel_study.systems.protocol import Data, GroupSystem, GroupVariance
 
 
 def plain_network(
