@@ -18,13 +18,13 @@ from fairlearn.adversarial import AdversarialFairnessClassifier
 from fairlearn.metrics import demographic_parity_difference
 from fairlearn.postprocessing import ThresholdOptimizer
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
-from fairlevel_study.commit import commit
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.kept_rows import run_tasks
 from fairlevel import FairClassifier, FairnessPath, __version__, dpvar_interval, relevel
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel_study.sources import resolve_source
+from fairlevel_study.task import commit
 
 ATTRIBUTES = {
     "adult_hours": "age",

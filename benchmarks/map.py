@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairlevel_study.analysis.budgets import (
+from fairlevel_study.analysis.comparison import (
     COMPARISONS,
     best_by_budget,
     compared_rows,
     complete,
     in_units_of_the_constant,
     points_on_test,
+    regret_table,
+    win_rates,
 )
-from fairlevel_study.analysis.regrets import regret_table
-from fairlevel_study.analysis.wins import win_rates
 from fairlevel_study.methods import METHODS
 from fairlevel_study.rows import kept_rows
 

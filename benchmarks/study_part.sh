@@ -11,6 +11,10 @@ data=$1 results=$2 end=$((SECONDS + $3))
 : "${STUDY_TEXT:=acs_gov_census,adult_hours,ames_housing,college_distance,cps_85_wages,garment_productivity,hotel_rates,moneyball,nmes1988,seoul_bike,stackoverflow_salary,wage_islr}"
 : "${STUDY_VARIANT_SEEDS:=0 1 2}" "${STUDY_METHODS:=paper,ours,references}" "${STUDY_VARIANTS:=variants}" "${STUDY_SCREENED:=paper,references}"
 mkdir -p "$results"
+# where NVIDIA's Multi-Process Service is installed, processes share the GPU at the same time instead of in turns
+if command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d; then
+  trap 'echo quit | nvidia-cuda-mps-control' EXIT
+fi
 runs=$(mktemp -d)
 
 study() { "$PYTHON" -m fairlevel_study "$@"; }

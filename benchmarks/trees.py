@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import lightgbm as lgb
 import numpy as np
 import typer
-from fairlevel_study.commit import commit
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold
 
@@ -34,7 +33,7 @@ from fairlevel.predictors import Boosting
 from fairlevel_study.datasets import TableDataset
 from fairlevel_study.protocol import PROTOCOLS
 from fairlevel_study.sources import Source, resolve_source
-from fairlevel_study.task import train_candidates
+from fairlevel_study.task import commit, train_candidates
 
 TABLES = [
     "abalone",

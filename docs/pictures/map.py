@@ -14,7 +14,7 @@ from benchmarks.map import BOXES
 from fairlevel_study.methods import METHODS
 
 NOT_IN_THE_STUDY = {
-    "approximate demographic parity: HSIC, information, adversarial": ("hsic_features", "prejudice_remover"),
+    "approximate demographic parity: HSIC, information, adversarial": ("hsic_features",),
     "the paper's, and its closed form": ("fbo_root",),
 }
 PLACES = {  # box: (x of its centre, y of its centre)

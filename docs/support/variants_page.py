@@ -11,8 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from fairlevel.report.numbers import percent
-from fairlevel_study.analysis.budgets import COMPARISONS, compared_rows, complete, points_on_test
-from fairlevel_study.analysis.wins import win_rates
+from fairlevel_study.analysis.comparison import COMPARISONS, compared_rows, complete, points_on_test, win_rates
 from fairlevel_study.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel_study.points import SHARES
 from fairlevel_study.rows import kept_rows

@@ -41,7 +41,7 @@ REMOVED = {
     "penalty='hgr_chi2'": _PENALTY.format("ChiSquareHGR"),
     "penalty='hgr_kernel'": _PENALTY.format("KernelHGR"),
     "penalty='mine'": _PENALTY.format("MINE"),
-    "penalty='prejudice_remover'": _PENALTY.format("PrejudiceRemover"),
+    "penalty='prejudice_remover'": "penalty='fbo_closed' levels the averages of groups, too",
     "fairlevel bench": _STUDY.format("run, status, report, synthetic or keep"),
     "fairlevel bench run": _STUDY.format("run"),
     "fairlevel bench status": _STUDY.format("status"),

@@ -5,10 +5,20 @@ import pandas as pd
 import pytest
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel_study.analysis.budgets import COMPARISONS, best_by_budget, compared_rows, complete, points_on_test
-from fairlevel_study.analysis.regrets import regret, regret_table
+from fairlevel_study.analysis.comparison import (
+    COMPARISONS,
+    best_by_budget,
+    bootstrap,
+    compared_rows,
+    complete,
+    dataset_wins,
+    points_on_test,
+    regret,
+    regret_table,
+    seed_wins,
+    win_rates,
+)
 from fairlevel_study.analysis.tables import attribute_table, validation_ranges
-from fairlevel_study.analysis.wins import bootstrap, dataset_wins, seed_wins, win_rates
 
 
 def points(*entries):

@@ -5,11 +5,15 @@ import pandas as pd
 import pytest
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel_study.analysis.budgets import in_units_of_the_constant, points_on_test, with_shares
-from fairlevel_study.analysis.claims import informative_claim, regret_claims, win_claims
-from fairlevel_study.analysis.regrets import gain_table
-from fairlevel_study.analysis.tables import cost_table, price_table
-from fairlevel_study.analysis.wins import flipped, winners
+from fairlevel_study.analysis.comparison import (
+    flipped,
+    gain_table,
+    in_units_of_the_constant,
+    points_on_test,
+    winners,
+    with_shares,
+)
+from fairlevel_study.analysis.tables import cost_table, informative_claim, price_table, regret_claims, win_claims
 from fairlevel_study.cli import run
 from fairlevel_study.methods import PAPER_METHODS
 from fairlevel_study.protocol import resolve_protocol

@@ -38,7 +38,7 @@ def test_the_study_and_the_path_train_the_same_candidates(monkeypatch):
     pd.testing.assert_frame_equal(path.candidates_[columns], study.table[columns])
     trained = study.table[~study.table["family"].str.contains("after|constant")]
     boosters, solved = (trained["predictor"] == "boosting").sum(), trained["predictor"].ne("boosting")
-    assert boosters + 2 * trained.loc[solved, "setting"].nunique() <= protocol.candidates  # two bodies for each head
+    assert boosters + 2 * trained.loc[solved, "setting"].nunique() <= protocol.limits.models  # two bodies for each head
     assert set(trained["predictor"]) == {"boosting", "network", "random_features", "linear"}
 
 

@@ -23,7 +23,7 @@ from fairlevel_study.executors import (
     call,
 )
 from fairlevel_study.protocol import PROTOCOLS
-from fairlevel_study.store import Store
+from fairlevel_study.rows import Store
 from fairlevel_study.task import COMMIT_VARIABLE, commit
 from study.tests.quick_studies import SOME, InThisProcess, run_study
 from study.tests.small_tasks import Dies, Environment, Fails
@@ -233,19 +233,18 @@ def second_node(cluster):
 
 def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, cluster):
     from fairlevel_study.datasets import resolve_datasets
-    from fairlevel_study.run import run_tasks
     from fairlevel_study.sources import FolderSource
-    from fairlevel_study.task import Task
+    from fairlevel_study.task import Task, run_tasks
 
     second = second_node(cluster)
     datasets = resolve_datasets(["one", "two", "three"], FolderSource(data))
     tasks = [Task(dataset, 0, method, SOME, "cpu") for dataset in datasets for method in ("r2", "spectral")]
     store, lost = Store(tmp_path / "results"), []
 
-    def lose_a_node(done, total):
-        if done == 2 and not lost:
+    def lose_a_node(share):
+        if share == 2 / len(tasks) and not lost:
             cluster.remove_node(second, allow_graceful=False)
-            lost.append(done)
+            lost.append(share)
 
     with store.claimed(SOME.id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
         failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.exceptions import CannotWrite, InvalidInput
-from fairlevel_study.rows import COLUMNS, SCHEMA, read_rows, tidy
-from fairlevel_study.store import Store
+from fairlevel_study.rows import COLUMNS, SCHEMA, Store, read_rows, tidy
 
 PLAN = ("paper-1", "folder", ["d"], [0, 1], ["r2"])
 
@@ -81,7 +80,7 @@ def test_a_plan_grows_but_never_mixes(store):
 def test_one_run_at_a_time(store):
     with store.claimed(*PLAN):
         again = (
-            "import sys; from pathlib import Path; from fairlevel_study.store import Store\n"
+            "import sys; from pathlib import Path; from fairlevel_study.rows import Store\n"
             "with Store(Path(sys.argv[1])).claimed('paper-1', 'folder', ['d'], [0], ['r2']): pass"
         )
         result = subprocess.run(

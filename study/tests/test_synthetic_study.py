@@ -14,13 +14,12 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel_study.analysis.budgets import budget_table, points_on_test
+from fairlevel_study.analysis.comparison import budget_table, points_on_test
 from fairlevel_study.datasets import Problem, SyntheticDataset, scaled_parts, split_rows, synthetic_datasets
 from fairlevel_study.executors import Executor, LocalExecutor
 from fairlevel_study.methods import MAP_METHODS, METHODS, SUITES, resolve_methods
 from fairlevel_study.protocol import PROTOCOLS, VARIANTS, Protocol, resolve_protocol
-from fairlevel_study.run import rows_of_tasks, tasks_of
-from fairlevel_study.task import run_method, seen_by, train_candidates
+from fairlevel_study.task import rows_of_tasks, run_method, seen_by, tasks_of, train_candidates
 from study.tests.quick_studies import FewProfilesEach, use_few_profiles
 
 TINY = Protocol(
@@ -89,7 +88,7 @@ def test_every_method_trains_within_its_budget_of_models(problem, name):
     trained = rows[~rows["family"].str.contains("after|constant|reweighted")]  # the others cost nothing
     assert len(rows) >= 3
     assert (
-        len(trained) <= FEW_STEPS.candidates + (name == "auto") * 8
+        len(trained) <= FEW_STEPS.limits.models + (name == "auto") * 8
     )  # heads of its spectral paths are solved, not trained
     assert not rows.duplicated(["family", "setting", "weight"]).any()
     assert (trained.groupby("setting")["weight"].nunique() <= FEW_STEPS.weights).all()
@@ -159,12 +158,12 @@ def test_processes_and_order_of_tasks_change_nothing(monkeypatch):
     tasks = tasks_of(synthetic_datasets((1.0,), rows=120), (0, 1), ["fbo_closed"], protocol, "cpu")
     calls = []
     elsewhere = LastTaskFirst(FewProfilesEach(LocalExecutor(1)))
-    together = rows_of_tasks(tasks, elsewhere, lambda done, total: calls.append((done, total)))
+    together = rows_of_tasks(tasks, elsewhere, calls.append)
     torch.set_num_threads(1)
     use_few_profiles(monkeypatch)
     here = pd.concat([task() for task in tasks], ignore_index=True)
     pd.testing.assert_frame_equal(together.drop(columns="seconds"), here.drop(columns="seconds"), rtol=1e-4)
-    assert calls[-1] == (2, 2)
+    assert calls[-1] == 1
 
 
 def test_budget_table_of_hand_made_rows():
@@ -198,7 +197,7 @@ def test_protocol_ids_follow_their_values():
     assert replace(paper, zetas=tuple(1.000001 * zeta for zeta in paper.zetas)).id != paper.id
     assert len({resolve_protocol(name).id for name in PROTOCOLS}) == len(PROTOCOLS)
     assert replace(TINY, clip=4.0).id != TINY.id
-    assert PROTOCOLS["paper"].candidates == 96
+    assert PROTOCOLS["paper"].limits.models == 96
 
 
 def test_every_variant_is_a_protocol_of_its_own():
@@ -218,8 +217,6 @@ def test_unknown_names_list_the_known():
         resolve_protocol("big")
     with pytest.raises(InvalidInput, match="No seeds"):
         tasks_of(synthetic_datasets(), (), ["fbo"], TINY)
-    with pytest.raises(InvalidInput, match="split="):
-        replace(TINY, split=(0.5, 0.5, 0.0, 0.0))
 
 
 def test_suites_stand_for_their_methods():
@@ -250,5 +247,5 @@ def test_families_train_no_more_models_than_others(problem, protocol):
     quick = replace(protocol, optimizer=Adam(steps=2))
     found = train_candidates(problem, "auto_networks", quick, "cpu").table
     assert set(found["family"]) == {"fbo_root", "gdp", "spectral"}
-    assert len(found) <= protocol.candidates
-    assert found.groupby("family").size().max() <= protocol.candidates / 3
+    assert len(found) <= protocol.limits.models
+    assert found.groupby("family").size().max() <= protocol.limits.models / 3

@@ -19,17 +19,12 @@ from tests.contracts.sanity import (
 )
 
 
-def as_they_are(a):
-    return a
-
-
 @dataclass(frozen=True)
 class PenaltyCase:
     """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
     the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
     ``measured_by``, ``rounds`` and ``rows`` say how to measure it there, ``settles`` after how many steps a trained
-    part is to see that constant predictions hold nothing. ``attributes`` makes of continuous A,
-    (row, attribute), what the penalty takes.
+    part is to see that constant predictions hold nothing.
     """
 
     objective: Callable
@@ -40,7 +35,6 @@ class PenaltyCase:
     rows: int = ROWS
     value_is_objective: bool = True
     settles: int = 50
-    attributes: Callable = as_they_are
 
 
 HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]

@@ -21,15 +21,15 @@ from tests.trained import train
 ROWS = 60
 
 
-def prepared_case(penalty, case):
+def prepared_case(penalty):
     """Five predictions, three standardised attributes, and what the penalty makes of them."""
     f, a = gaussian(ROWS, 3, 5)
-    a = case.attributes((a - a.mean(0)) / a.std(0))
+    a = (a - a.mean(0)) / a.std(0)
     return f, a, penalty.prepare(Attributes(a), seed=0).to(TENSORS)
 
 
 def grid_equals_single_predictions(penalty, case):
-    f, _, prepared = prepared_case(penalty, case)
+    f, _, prepared = prepared_case(penalty)
     together = penalty.step(f, prepared, None)
     for config in range(5):
         alone = penalty.step(f[config : config + 1], prepared, None)
@@ -38,7 +38,7 @@ def grid_equals_single_predictions(penalty, case):
 
 
 def order_of_rows_does_not_matter(penalty, case):
-    f, a, prepared = prepared_case(penalty, case)
+    f, a, prepared = prepared_case(penalty)
     order = np.r_[np.random.default_rng(0).permutation(30), 30 + np.random.default_rng(1).permutation(30)]
     shuffled = penalty.prepare(Attributes(a[order]), seed=0).to(TENSORS)
     here = penalty.step(f, prepared, None)
@@ -49,7 +49,7 @@ def order_of_rows_does_not_matter(penalty, case):
 def following_the_gradient_lowers_the_disparity(penalty, case):
     """A few steps against the gradient lower the value, measured afresh, by at least a twentieth."""
     f, a = gaussian(300, 1, 3)
-    f, a = f.float(), case.attributes((a - a.mean(0)) / a.std(0))
+    f, a = f.float(), (a - a.mean(0)) / a.std(0)
     prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS_OF_32_BITS)
     state = None
     for _ in range(30):
@@ -67,7 +67,7 @@ def following_the_gradient_lowers_the_disparity(penalty, case):
 def gradient_is_that_of_the_stated_objective(penalty, case):
     """float64, against autograd of the dense, independent formula."""
     f, a = gaussian(40, 3, 2, seed=3)
-    a = case.attributes((a - a.mean(0)) / a.std(0))
+    a = (a - a.mean(0)) / a.std(0)
     f = 0.4 * f
     weight = np.random.default_rng(1).uniform(0.5, 1.5, 40)
     prepared = penalty.prepare(Attributes(a, row_weight=weight), seed=0).to(TENSORS)
@@ -82,7 +82,7 @@ def gradient_is_that_of_the_stated_objective(penalty, case):
 
 
 def constant_predictions_are_left_alone(penalty, case):
-    _, _, prepared = prepared_case(penalty, case)
+    _, _, prepared = prepared_case(penalty)
     prepared = prepared.to(TENSORS_OF_32_BITS)
     flat = torch.full((2, ROWS), 1.7)
     state = None
@@ -115,7 +115,7 @@ class Without(NoPenalty):
 
 
 def weight_zero_is_plain_training_on_the_same_rows(penalty, case):
-    _, a, _ = prepared_case(penalty, case)
+    _, a, _ = prepared_case(penalty)
     random = np.random.default_rng(0)
     x, y = random.standard_normal((ROWS, 4)), random.standard_normal(ROWS)
     rows = AllRows(TrainingRows(x, y, Attributes(a)))
@@ -128,7 +128,7 @@ def weight_zero_is_plain_training_on_the_same_rows(penalty, case):
 
 def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
     """What a split may leave of a rare attribute: standardised, it is zero on all training rows."""
-    f, a, _ = prepared_case(penalty, case)
+    f, a, _ = prepared_case(penalty)
     a = np.c_[a[:, :2], np.zeros(ROWS)]
     prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
     step = penalty.step(f, prepared, None)
@@ -138,7 +138,7 @@ def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
 
 def numpy_arrays_give_what_tensors_give(penalty, case):
     """A booster hands over its predictions as NumPy arrays, in 32 bits."""
-    f, a, _ = prepared_case(penalty, case)
+    f, a, _ = prepared_case(penalty)
     results = []
     for backend, predictions in ((TENSORS_OF_32_BITS, f.float()), (NumPyBackend(), f.float().numpy())):
         prepared = penalty.prepare(Attributes(a), seed=0).to(backend)
@@ -152,7 +152,7 @@ def numpy_arrays_give_what_tensors_give(penalty, case):
 
 
 def held_out_value_changes_no_state(penalty, case):
-    f, _, prepared = prepared_case(penalty, case)
+    f, _, prepared = prepared_case(penalty)
     state = penalty.step(f, prepared, None).state
     first, second = (penalty.value(f, prepared, state) for _ in range(2))
     assert torch.equal(first, second)
@@ -160,7 +160,7 @@ def held_out_value_changes_no_state(penalty, case):
 
 
 def row_of_the_sanity_matrix(penalty, case):
-    found = measure(case.measured_by or penalty, case.rounds, case.attributes, case.rows)
+    found = measure(case.measured_by or penalty, case.rounds, case.rows)
     truth = np.asarray(case.truth)
     known = ~np.isnan(truth)
     assert (np.abs(found - truth)[known] <= np.asarray(case.tolerance)[known]).all(), found

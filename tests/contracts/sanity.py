@@ -22,10 +22,9 @@ def draw(rows=ROWS, seed=0):
     return (a[:, None] - a.mean()) / a.std(), torch.from_numpy(f)
 
 
-def measure(penalty, rounds, attributes, rows):
+def measure(penalty, rounds, rows):
     """The value of a penalty in each case, (case,), after so many calls: a trained part has to settle."""
     a, f = draw(rows)
-    a = attributes(a)
     prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS_OF_32_BITS)
     state = None
     f = f.float()

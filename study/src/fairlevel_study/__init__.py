@@ -5,9 +5,9 @@ Files, in an order to read them:
 - ``protocol.py``: the rules, and their variants; ``methods.py``: who competes, with ``penalties`` and ``systems`` that
   the product does not hold
 - ``catalogue.py``, ``sources.py``: which tables there are, and where they come from
-- ``construction.py``, ``datasets.py``: from a table to standardised rows in four parts
-- ``task.py``, ``run.py``, ``executors.py``: one method on one problem, and all of them, on a machine or a cluster
-- ``rows.py``, ``store.py``: results on disk
+- ``datasets.py``: from a table to standardised rows in four parts
+- ``task.py``, ``executors.py``: one method on one problem, and all of them, on a machine or a cluster
+- ``rows.py``: results on disk
 - ``analysis``, ``pages``: from rows to tables, figures and a page
 - ``cli.py``: the command ``fairlevel-study``
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from fairlevel.cli import run_command_line, with_version
 from fairlevel.cli.options import as_option, one_of, read_names
@@ -41,29 +41,30 @@ def _protocols(ctx: typer.Context, incomplete: str) -> list[str]:
     return one_of(PROTOCOLS)(ctx, incomplete)
 
 
+def _named(help_text: str, completion: Callable[[typer.Context, str], list[str]]) -> Any:
+    """An option whose names the Tab key completes."""
+    return typer.Option(help=help_text, autocompletion=completion)
+
+
 _tables = one_of((*SUITES, "synthetic", *catalogue()))
 
 Out = Annotated[Path, typer.Option(help="Folder of results.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")]
 Methods = Annotated[
     str,
-    typer.Option(
-        help="Methods, or the suites paper, ours, map, systems, references and variants; comma-separated.",
-        autocompletion=_methods,
-    ),
+    _named("Methods, or the suites paper, ours, map, systems, references and variants; comma-separated.", _methods),
 ]
 ProtocolName = Annotated[
     str,
-    typer.Option(
-        help="How models are trained: paper, paper2k, adam, medium, small or tiny, or a variant such as "
-        "small+descent; see docs/protocol.md.",
-        autocompletion=_protocols,
+    _named(
+        "How models are trained: paper, paper2k, adam, medium, small or tiny, or a variant such as small+descent; see "
+        "docs/protocol.md.",
+        _protocols,
     ),
 ]
-Device = Annotated[
-    str, typer.Option(help="Where to compute: auto, cpu or cuda.", autocompletion=one_of(("auto", "cpu", "cuda")))
-]
+Device = Annotated[str, _named("Where to compute: auto, cpu or cuda.", one_of(("auto", "cpu", "cuda")))]
 Processes = Annotated[int | None, typer.Option(help="Number of tasks at the same time on this machine.")]
+BENCH = Path("bench")
 
 
 def _example(line: str) -> str:
@@ -73,28 +74,19 @@ def _example(line: str) -> str:
 @study.command(epilog=_example("run --suite quick --seeds 0-2 --protocol small"))
 def run(
     suite: Annotated[
-        str,
-        typer.Option(
-            help="Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.", autocompletion=_tables
-        ),
+        str, _named("Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.", _tables)
     ] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
     methods: Methods = "paper,ours,references",
     protocol: ProtocolName = "paper",
     data_dir: DataDir = None,
-    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = Path(
-        "bench"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = BENCH,
     kept: Annotated[
         Path | None, typer.Option(help="File of the command keep: tasks whose rows it holds are not run again.")
     ] = None,
     device: Device = "auto",
     executor: Annotated[
-        str,
-        typer.Option(
-            help="Where tasks run: local (processes of this machine) or ray (a cluster).",
-            autocompletion=one_of(("local", "ray")),
-        ),
+        str, _named("Where tasks run: local (processes of this machine) or ray (a cluster).", one_of(("local", "ray")))
     ] = "local",
     processes: Processes = None,
     address: Annotated[
@@ -111,10 +103,9 @@ def run(
         from fairlevel_study.datasets import resolve_datasets
         from fairlevel_study.methods import resolve_methods
         from fairlevel_study.protocol import resolve_protocol
-        from fairlevel_study.rows import kept_tasks
-        from fairlevel_study.run import run_tasks, tasks_of
+        from fairlevel_study.rows import Store, kept_tasks
         from fairlevel_study.sources import resolve_source
-        from fairlevel_study.store import Store
+        from fairlevel_study.task import run_tasks, tasks_of
 
         chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
         datasets = resolve_datasets(read_names(suite), source)
@@ -127,10 +118,10 @@ def run(
             talk.result(finished=0, tasks=0, failed=[], protocol=chosen.id, out=out, warnings=warned)
             return
         store = Store(out)
-        done = share_of(f"running {len(tasks)} tasks")
+        report = share_of(f"running {len(tasks)} tasks")
         with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
             try:
-                failures = run_tasks(tasks, store, runner, lambda finished, total: done(finished / total))
+                failures = run_tasks(tasks, store, runner, report)
             except KeyboardInterrupt:
                 talk.warn(f"stopped; finished tasks are kept in {out}, and the same command goes on with the others.")
                 raise
@@ -147,15 +138,15 @@ def run(
 
 
 @study.command(epilog=_example("status --out bench"))
-def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False) -> None:
+def status(out: Out = BENCH, quiet: Quiet = False, as_json: Json = False) -> None:
     """Show which tasks of a run are finished."""
-    from fairlevel_study.store import Store
+    from fairlevel_study.rows import Store
 
     store = Store(out)
     plan = store.plan()
     counts = {
         dataset: {
-            method: sum(store.finished((dataset, seed, method)) for seed in plan["seeds"]) for method in plan["methods"]
+            name: sum(store.finished((dataset, seed, name)) for seed in plan["seeds"]) for name in plan["methods"]
         }
         for dataset in plan["datasets"]
     }
@@ -164,10 +155,7 @@ def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False
     talk = Talk(quiet, as_json)
     talk.result(finished=done, tasks=total, **plan, counts=counts)
     talk.say(f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
-    table = Table()
-    table.add_column("dataset")
-    for method in plan["methods"]:
-        table.add_column(method, justify="right")
+    table = Table("dataset", *(Column(method, justify="right") for method in plan["methods"]))
     for dataset, row in counts.items():
         table.add_row(dataset, *(f"{count}/{len(plan['seeds'])}" for count in row.values()))
     talk.say(table)
@@ -175,9 +163,7 @@ def status(out: Out = Path("bench"), quiet: Quiet = False, as_json: Json = False
 
 @study.command(epilog=_example("report --out bench"))
 def report(
-    out: Annotated[Path, typer.Option(help="Folder of results; the report is written to its subfolder report.")] = Path(
-        "bench"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of results; the report goes to its subfolder report.")] = BENCH,
     rows: Annotated[Path | None, typer.Option(help="Read results from this Parquet file instead.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -189,8 +175,7 @@ def report(
         from fairlevel.cli.files import write_table
         from fairlevel.report.render import write_page
         from fairlevel_study.pages.report import build_report
-        from fairlevel_study.rows import read_rows
-        from fairlevel_study.store import Store
+        from fairlevel_study.rows import Store, read_rows
 
         stage("reading results")
         results = Store(out).read() if rows is None else read_rows(rows)
@@ -216,20 +201,18 @@ def report(
 @study.command(epilog=_example("keep --out bench --into study.parquet"))
 def keep(
     into: Annotated[Path, typer.Option(help="Parquet file that grows; rows of the same tasks are replaced.")],
-    out: Out = Path("bench"),
+    out: Out = BENCH,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Add the finished tasks of a run, complete or not, to one compact Parquet file."""
     talk = Talk(quiet, as_json)
-    from fairlevel_study.rows import TASK, keep_rows
-    from fairlevel_study.store import Store
+    from fairlevel_study.rows import TASK, Store, keep_rows
 
     rows = keep_rows(Store(out).read(), into)
     tasks, pairs = len(rows.drop_duplicates(TASK)), len(rows.drop_duplicates(["dataset", "seed"]))
-    size = into.stat().st_size / 2**20
     counts = f"{len(rows):,} rows of {tasks:,} tasks on {pairs:,} pairs of dataset and seed"
-    talk.say(f"{shown_path(into)}: {counts}, {size:.1f} MB")
+    talk.say(f"{shown_path(into)}: {counts}, {into.stat().st_size / 2**20:.1f} MB")
     talk.result(file=into, rows=len(rows), tasks=tasks, pairs=pairs)
 
 
@@ -252,12 +235,12 @@ def synthetic(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.cli.files import write_table
-        from fairlevel_study.analysis.budgets import COMPARISONS, budget_table, compared_rows
+        from fairlevel_study.analysis.comparison import COMPARISONS, budget_table, compared_rows
         from fairlevel_study.datasets import BETAS, SyntheticDataset, synthetic_datasets
         from fairlevel_study.executors import LocalExecutor
         from fairlevel_study.methods import resolve_methods
         from fairlevel_study.protocol import SYNTHETIC_SEEDS, resolve_protocol
-        from fairlevel_study.run import rows_of_tasks, tasks_of
+        from fairlevel_study.task import rows_of_tasks, tasks_of
 
         chosen = resolve_protocol(protocol)
         names = [method.name for method in resolve_methods(read_names(methods))]
@@ -266,8 +249,7 @@ def synthetic(
         numbers = SYNTHETIC_SEEDS.get(protocol.split("+")[0], (0, 1, 2)) if given is None else given
         tasks, executor = tasks_of(datasets, numbers, names, chosen, device), LocalExecutor(processes)
         out.mkdir(parents=True, exist_ok=True)
-        done = share_of(f"running {len(tasks)} tasks")
-        results = rows_of_tasks(tasks, executor, lambda finished, total: done(finished / total))
+        results = rows_of_tasks(tasks, executor, share_of(f"running {len(tasks)} tasks"))
         stage("writing tables and figures")
         write_table(results, out / "rows.parquet")
         single, tables = compared_rows(results, names, COMPARISONS["single"].combiner_of), {}
@@ -275,8 +257,8 @@ def synthetic(
             tables[kind] = budget_table(single, names, column)
             write_table(tables[kind], out / f"budgets-{kind}.csv")
             draw_designs(single, column, out / f"fronts-{kind}")
-    for kind, title in {"paper": "DPVar by the paper's diagnostic", "true": "true DPVar"}.items():
-        for dataset, part in tables[kind].groupby("dataset", sort=False):
+    for title, table in zip(("DPVar by the paper's diagnostic", "true DPVar"), tables.values(), strict=True):
+        for dataset, part in table.groupby("dataset", sort=False):
             talk.say(_budgets(part, f"{dataset}, {title}"))
     trained = results[results["combiner"] == "best"]
     diverged = int((trained["status"] == "diverged").sum())
@@ -303,13 +285,10 @@ def data_list(
     tables = [asdict(entry) | {"available": entry.slug in source.slugs} for entry in entries]
     talk.result(source=source.name, tables=tables)
     talk.say(f"{len(entries)} tables; source: {source.name}")
-    table = Table()
-    for heading in ("slug", "title", "OpenML", "suites", "available"):
-        table.add_column(heading, no_wrap=heading == "slug")
+    table = Table(Column("slug", no_wrap=True), "title", "OpenML", "suites", "available")
     for entry in entries:
-        number = "" if entry.openml_id is None else str(entry.openml_id)
         here = "yes" if entry.slug in source.slugs else "no"
-        table.add_row(entry.slug, entry.title, number, ", ".join(entry.suites), here)
+        table.add_row(entry.slug, entry.title, str(entry.openml_id or ""), ", ".join(entry.suites), here)
     talk.say(table)
 
 
@@ -326,8 +305,8 @@ def data_fetch(
     from fairlevel_study.sources import resolve_source
 
     talk, source = Talk(quiet, as_json), resolve_source(data_dir)
-    slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
-    slugs = list(dict.fromkeys(slugs))
+    groups = [suite(name, source.slugs) if name in SUITES else (name,) for name in read_names(names)]
+    slugs = list(dict.fromkeys(slug for group in groups for slug in group))
     fetched, failed = {}, {}
     with talk.working():
         done = share_of("fetching tables")
@@ -338,10 +317,10 @@ def data_fetch(
             except FairLevelError as error:
                 failed[slug] = str(error)
                 talk.warn(f"{slug}: {error}", style="red")
-                continue
-            rows, columns = table.features.shape
-            fetched[slug] = {"rows": rows, "features": columns, "target": table.target.name}
-            talk.say(f"{slug}: {rows:,} rows, {columns} features, target {table.target.name}")
+            else:
+                rows, columns = table.features.shape
+                fetched[slug] = {"rows": rows, "features": columns, "target": table.target.name}
+                talk.say(f"{slug}: {rows:,} rows, {columns} features, target {table.target.name}")
     talk.result(source=source.name, tables=fetched, failed=failed)
     if failed:
         raise typer.Exit(1)
@@ -394,10 +373,8 @@ def make_executor(name: str, **options: Any) -> Executor:
     if name not in EXECUTORS:
         raise UnknownName("executor", name, EXECUTORS)
     given = {option: value for option, value in options.items() if value is not None}
-    known = {field.name for field in fields(EXECUTORS[name])}
-    for option in given:
-        if option not in known:
-            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
+    for option in given.keys() - {field.name for field in fields(EXECUTORS[name])}:
+        raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
     return EXECUTORS[name](**given)
 
 
@@ -415,7 +392,7 @@ def draw_designs(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
     """Draw the bands over seeds of each synthetic design side by side; save PNG and SVG."""
     from matplotlib.figure import Figure
 
-    from fairlevel_study.analysis.budgets import points_on_test
+    from fairlevel_study.analysis.comparison import points_on_test
     from fairlevel_study.methods import LABELS
     from fairlevel_study.pages.figures import draw_bands, seed_bands
 
@@ -435,10 +412,8 @@ def _budgets(table: pd.DataFrame, title: str) -> Table:
     from fairlevel_study.methods import LABELS
     from fairlevel_study.points import SHARES
 
-    shown = Table(title=title, caption="smallest test MSE within each budget on DPVar: median over seeds (range)")
-    shown.add_column("method")
-    for budget in SHARES:
-        shown.add_column(budget, justify="right")
+    caption = "smallest test MSE within each budget on DPVar: median over seeds (range)"
+    shown = Table("method", *(Column(budget, justify="right") for budget in SHARES), title=title, caption=caption)
     for method, of_method in table.groupby("method", sort=False):
         shown.add_row(LABELS[str(method)], *(_cell(row) for _, row in of_method.iterrows()))
     return shown

@@ -19,14 +19,12 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.training.rows import TrainingRows
 from fairlevel_study.catalogue import SUITES, catalogue, suite
-from fairlevel_study.construction import construct_sensitive, copies
 from fairlevel_study.protocol import Protocol
 from fairlevel_study.sources import Source
 
 FEWEST = 8  # rows a part needs: the diagnostic fits a network on half of them
 
-Predict = Callable[[Array], Array]
-"""Standardised x (row, feature) -> predictions (config, row)."""
+Predict = Callable[[Array], Array]  # standardised x (row, feature) -> predictions (config, row)
 
 Parts = tuple[TrainingRows, TrainingRows, TrainingRows]
 """Training rows (IN first, then OUT), validation rows, test rows."""
@@ -91,11 +89,9 @@ def about(source: str, parts: Parts, sensitive: str = "", copies: int = 0) -> di
     }
 
 
-BETAS = (1.0, 3.0, 10.0)
-"""Strengths of the interaction in the paper's synthetic study."""
+BETAS = (1.0, 3.0, 10.0)  # strengths of the interaction in the paper's synthetic study
 
-NAMED = "-named"
-"""Ending of the name of a table in results where its sensitive columns are those that the catalogue names."""
+NAMED = "-named"  # ends the name of a table in results whose sensitive columns are those that the catalogue names
 
 
 class Dataset(Interface):
@@ -118,9 +114,10 @@ class SyntheticDataset:
 
     @property
     def name(self) -> str:
-        usual = SyntheticDesign(self.design.beta_int, self.design.attributes)
-        own = "" if self.design == usual else f"-bias{self.design.bias_sd:g}-net{self.design.network_seed}"
-        return f"synthetic-beta{self.design.beta_int:g}-k{self.design.attributes}{own}"
+        design = self.design
+        usual = design == SyntheticDesign(design.beta_int, design.attributes)
+        ending = "" if usual else f"-bias{design.bias_sd:g}-net{design.network_seed}"
+        return f"synthetic-beta{design.beta_int:g}-k{design.attributes}{ending}"
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         drawn = self.design.sample(self.rows, seed)
@@ -194,15 +191,9 @@ def synthetic_datasets(
 
 
 def bias_free_datasets() -> list[SyntheticDataset]:
-    """The synthetic design with networks without biases, so that the interaction does not enter DPVar, drawn ten
-    times.
-    """
+    """The synthetic design with ten draws of networks without biases: the interaction does not enter DPVar then."""
     seeds = range(SyntheticDesign.network_seed, SyntheticDesign.network_seed + 10)
-    return [
-        SyntheticDataset(SyntheticDesign(beta_int=beta, bias_sd=0.0, network_seed=seed))
-        for beta in BETAS
-        for seed in seeds
-    ]
+    return [SyntheticDataset(SyntheticDesign(beta, bias_sd=0.0, network_seed=seed)) for beta in BETAS for seed in seeds]
 
 
 def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
@@ -213,23 +204,91 @@ def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
     designs: dict[str, list[SyntheticDataset]] = {"synthetic": synthetic_datasets(), "bias_free": bias_free_datasets()}
     synthetic = {dataset.name: dataset for group in designs.values() for dataset in group}
     named = {slug: entry.sensitive for slug, entry in catalogue().items() if entry.sensitive}
-    found: dict[str, Dataset] = {}
+    by_catalogue = {slug + NAMED: TableDataset(slug, source, named[slug]) for slug in source.slugs if slug in named}
+    chosen: list[Dataset] = []
     for name in names:
-        slug = name.removesuffix(NAMED)
+        slug, _, columns = name.partition("@")
         if name in designs:
-            found |= {dataset.name: dataset for dataset in designs[name]}
+            chosen += designs[name]
         elif name in SUITES:
             tables = suite(name, source.slugs)
-            chosen = [TableDataset(slug, source, named[slug] if name == "real" else ()) for slug in tables]
-            found |= {dataset.name: dataset for dataset in chosen}
-        elif name in synthetic:
-            found[name] = synthetic[name]
-        elif slug != name and slug in named and slug in source.slugs:
-            found[name] = TableDataset(slug, source, named[slug])
-        elif name.partition("@")[0] in source.slugs:
-            slug, _, columns = name.partition("@")
-            dataset = TableDataset(slug, source, tuple(filter(None, columns.split("+"))))
-            found[dataset.name] = dataset
+            chosen += [TableDataset(table, source, named[table] if name == "real" else ()) for table in tables]
+        elif name in synthetic or name in by_catalogue:
+            chosen.append(synthetic.get(name) or by_catalogue[name])
+        elif slug in source.slugs:
+            chosen.append(TableDataset(slug, source, tuple(filter(None, columns.split("+")))))
         else:
             raise UnknownName("dataset or suite", name, (*SUITES, *designs, *synthetic, *source.slugs))
-    return list(found.values())
+    return list({dataset.name: dataset for dataset in chosen}.values())
+
+
+POOL = 200  # number of most informative columns that may become sensitive
+LEAST_CORRELATION = 0.02
+PROXIES = 128  # other columns tried as proxies of a column
+SHARE = 0.25  # part of the pool that becomes sensitive
+COPY = 0.999  # a feature with a larger correlation counts as a copy of an attribute
+
+
+def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) -> Index:
+    r"""Columns of x that become the sensitive attribute A, ascending.
+
+    .. math:: c_j = |\mathrm{corr}(x_j, y)|, \qquad p_j = \max_{i \ne j} \mathrm{corr}(x_i, x_j)^2, \qquad
+              s_j = c_j (1 + p_j)
+
+    The pool holds the columns with the 200 largest c_j of at least 0.02 (or the 200 largest if none reaches 0.02). p_j
+    compares with up to 128 other columns, drawn by ``seed``. The quarter of the pool with the largest s_j becomes
+    sensitive, at least one column and never the whole pool. Indicators of one text column (equal ``origin``) stay
+    together. Of equal scores the first column is taken. Shapes: x (row, column), training rows only; y (row,); origin
+    (column,).
+    """
+    informative = np.abs(_correlation(x, y[:, None])[:, 0])
+    order = np.argsort(-informative.round(12), kind="stable")
+    above = order[informative[order] >= LEAST_CORRELATION]
+    pool = (above if len(above) else order)[:POOL]
+    if len(pool) < 2:
+        raise InvalidInput(
+            "The table has only one usable column; at least two are needed: one sensitive, one to predict from."
+        )
+    score = (informative[pool] * (1 + _proxy(x, pool, seed))).round(12)  # ties are the same on every machine
+    wanted = min(max(round(SHARE * len(pool)), 1), len(pool) - 1)
+    groups = np.asarray(origin)
+    taken = np.zeros(x.shape[1], dtype=bool)
+    for column in pool[np.lexsort((pool, -score))]:
+        if taken[pool].sum() >= wanted:
+            break
+        together = taken | (groups == groups[column])
+        if not together[pool].all():  # at least one informative column stays in x
+            taken = together
+    if not taken.any():
+        raise InvalidInput(
+            "All usable columns of the matrix come from one column of the table; a second one is needed."
+        )
+    return np.flatnonzero(taken)
+
+
+def copies(x: Array, sensitive: Array) -> Index:
+    """Columns of x that are (nearly) copies of an attribute; the paper keeps such perfect proxies."""
+    return np.flatnonzero((np.abs(_correlation(x, sensitive)) > COPY).any(axis=1))
+
+
+def _proxy(x: Array, pool: Index, seed: int) -> Array:
+    """p_j for each column of the pool, (pool,): the largest squared correlation with one of the other columns."""
+    columns = x.shape[1]
+    squared = _correlation(x, x[:, pool]) ** 2
+    squared[pool, np.arange(len(pool))] = 0.0
+    if columns - 1 > PROXIES:
+        random = np.random.default_rng(seed)
+        for position, column in enumerate(pool):
+            others = random.permutation(np.delete(np.arange(columns), column))
+            squared[others[PROXIES:], position] = 0.0
+    best: Array = squared.max(axis=0)
+    return best
+
+
+def _correlation(x: Array, other: Array) -> Array:
+    """Correlations, (row, a), (row, b) -> (a, b); those of a constant column are 0."""
+    centred = [values - values.mean(axis=0) for values in (x, other)]
+    lengths = [np.sqrt((values**2).sum(axis=0)) for values in centred]
+    left, right = (values / np.where(length > 0, length, 1.0) for values, length in zip(centred, lengths, strict=True))
+    result: Array = left.T @ right
+    return result

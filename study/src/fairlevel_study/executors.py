@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.context import SpawnContext, SpawnProcess
-from shutil import which
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
 from fairlevel.threads import cores, waiting_asleep
 
-GPU_IN_TURNS = 8  # processes that take turns on one GPU
+ON_ONE_GPU = 8  # processes
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes
 RETRIES = 5  # how often a task is run again after its node or worker of a cluster was lost
-GPU_SERVICE = "nvidia-cuda-mps-control"
-GPU_FOLDER, GPU_LOGS = "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"
-_START_SECONDS, _TRY_SECONDS = 20, 60
-_USE_GPU = "import torch; torch.ones(8, device='cuda').sum().item()"
 
 Answer = TypeVar("Answer")
 """What a task returns, such as rows of a study. A task has no arguments and can be pickled."""
@@ -49,13 +41,6 @@ class Failure:
     message: str
 
 
-class Executor(Protocol):
-    """Runs tasks somewhere; if a worker is lost, its tasks are run again."""
-
-    def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
-        """Yield (number of the task, its answer or its failure) in the order in which tasks finish."""
-
-
 def call(task: Callable[[], Answer]) -> Answer | Failure:
     """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
     os.environ["OMP_NUM_THREADS"] = "1"  # which PyTorch reads where it is imported later
@@ -71,7 +56,7 @@ def call(task: Callable[[], Answer]) -> Answer | Failure:
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """One process per core, at most eight where they take turns on a GPU; each computes on one thread."""
+    """One process per core, at most eight where they share a GPU; each computes on one thread."""
 
     processes: int | None = None
 
@@ -80,64 +65,47 @@ class LocalExecutor:
             raise InvalidInput(f"processes={self.processes} was given; at least 1 is needed.")
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
-        with shared_gpu() if _has_gpu() and self.processes != 1 else nullcontext():
-            left, deaths = dict(enumerate(tasks)), 0
-            while left:
-                try:
-                    for number, outcome in self._run_pool(dict(left)):
-                        del left[number]
-                        deaths = 0
-                        yield number, outcome
-                except BrokenProcessPool:
-                    deaths += 1
-                    if deaths == MAX_DEATHS:
-                        raise WorkersDied(
-                            f"A worker died {MAX_DEATHS} times in a row, most likely because memory ran out. "
-                            "Try fewer --processes; finished tasks are kept."
-                        ) from None
+        """Yield (number of the task, its answer or its failure) in the order in which tasks finish. If a worker is
+        lost, its task is run again.
+        """
+        left, deaths = dict(enumerate(tasks)), 0
+        while left:
+            try:
+                for number, outcome in self._run_pool(dict(left)):
+                    del left[number]
+                    deaths = 0
+                    yield number, outcome
+            except BrokenProcessPool:
+                deaths += 1
+                if deaths == MAX_DEATHS:
+                    raise WorkersDied(
+                        f"A worker died {MAX_DEATHS} times in a row, most likely because memory ran out. "
+                        "Try fewer --processes; finished tasks are kept."
+                    ) from None
 
     def _run_pool(self, tasks: Mapping[int, Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         """Run tasks in one pool of workers until all are finished or a worker dies."""
-        count = min(self.processes or _default_processes(), len(tasks))
-        context = _OwnProcesses()
-        pool = ProcessPoolExecutor(count, context, initializer=_start_worker)
+        count, others = min(self.processes or _default_processes(), len(tasks)), multiprocessing.active_children()
+        pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_start_worker)
+        with waiting_asleep():  # submitting starts the workers
+            futures = {pool.submit(call, task): number for number, task in tasks.items()}
+        workers = [child for child in multiprocessing.active_children() if child not in others]
         finished = False
         try:
-            with waiting_asleep():  # submitting starts the workers
-                futures = {pool.submit(call, task): number for number, task in tasks.items()}
             for future in as_completed(futures):
                 yield futures[future], future.result()
             finished = True
         finally:
             if not finished:
-                for worker in context.started:
-                    if worker.is_alive():
-                        worker.terminate()  # nobody will read what it still computes
+                for worker in workers:
+                    worker.terminate()  # nobody will read what it still computes
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _OwnProcesses(SpawnContext):
-    """Starts fresh processes and remembers them, so that only these are ended."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[SpawnProcess] = []
-
-    def Process(self, *arguments: Any, **named: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802
-        process = SpawnProcess(*arguments, **named)
-        self.started.append(process)
-        return process
-
-
-def _has_gpu() -> bool:
+def _default_processes() -> int:
     import torch  # workers whose tasks do without it need not import it
 
-    return torch.cuda.is_available()
-
-
-def _default_processes() -> int:
-    in_turns = _has_gpu() and GPU_FOLDER not in os.environ
-    return min(GPU_IN_TURNS, cores()) if in_turns else cores()
+    return min(ON_ONE_GPU, cores()) if torch.cuda.is_available() else cores()
 
 
 def _start_worker() -> None:
@@ -153,55 +121,12 @@ def _start_worker() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-@contextmanager
-def shared_gpu() -> Iterator[None]:
-    """Processes started inside this context use one GPU at the same time instead of in turns, through NVIDIA's
-    Multi-Process Service, which is started and stopped here; where it is not installed, does not work or runs already,
-    nothing changes.
-    """
-    if which(GPU_SERVICE) is None or GPU_FOLDER in os.environ:
-        yield
-        return
-    with TemporaryDirectory(prefix="fairlevel-mps-", ignore_cleanup_errors=True) as folder:
-        os.environ |= {GPU_FOLDER: folder, GPU_LOGS: folder}
-        started = _succeeds([GPU_SERVICE, "-d"], _START_SECONDS)
-        if not (started and _succeeds([sys.executable, "-c", _USE_GPU], _TRY_SECONDS)):
-            _stop_service(started)
-            started = False
-        try:
-            yield
-        finally:
-            _stop_service(started)
-
-
-def _succeeds(command: list[str], seconds: int) -> bool:
-    nowhere = subprocess.DEVNULL  # a pipe would stay open as long as the service runs
-    try:
-        ended = subprocess.run(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, timeout=seconds, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return ended.returncode == 0
-
-
-def _stop_service(started: bool) -> None:
-    if started:
-        subprocess.run([GPU_SERVICE], input=b"quit\n", capture_output=True, timeout=_START_SECONDS, check=False)
-    os.environ.pop(GPU_FOLDER, None)
-    os.environ.pop(GPU_LOGS, None)
-
-
 @dataclass(frozen=True)
 class RayExecutor:
-    """Runs tasks on a Ray cluster, one Ray task each; the tasks of a lost node are run again elsewhere.
+    """Runs tasks on a Ray cluster, one Ray task each; the tasks of a lost node are run again elsewhere."""
 
-    Parameters
-    ----------
-    address : address of a running cluster, such as "auto" or "ray://head:10001"; None starts one on this machine
-    gpus : share of a GPU that each task needs; with 0.125, eight tasks share one GPU
-    """
-
-    address: str | None = None
-    gpus: float = 0.0
+    address: str | None = None  # of a running cluster, such as "auto" or "ray://head:10001"; None: on this machine
+    gpus: float = 0.0  # share of a GPU that each task needs; with 0.125, eight tasks share one GPU
 
     def __post_init__(self) -> None:
         if not 0 <= self.gpus <= 1:
@@ -244,4 +169,5 @@ class RayExecutor:
                 yield number, outcome
 
 
-EXECUTORS: dict[str, type[LocalExecutor] | type[RayExecutor]] = {"local": LocalExecutor, "ray": RayExecutor}
+Executor = LocalExecutor | RayExecutor
+EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "ray": RayExecutor}

@@ -18,28 +18,26 @@ from fairlevel.candidates import (
     WithConstant,
     WithStages,
 )
-from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDICTOR, SMALL_TREES, STEP_SIZES
+from fairlevel.candidates.sources import (
+    GDP_WEIGHTS,
+    LARGE_TREES,
+    ON_ONE_PREDICTOR,
+    ROOT_WEIGHTS,
+    SMALL_TREES,
+    STEP_SIZES,
+)
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.exceptions import UnknownName
 from fairlevel.networks.mlp import MLP
 from fairlevel.networks.penalties import FBO, IN_OUT_ALL_LABELS, ITD, Adversarial, PlainAdversarial
-from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penalty
+from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penalty, RootFBO
 from fairlevel.penalties.gdp import AuthorsNodes, AuthorsScale
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
 from fairlevel_study.refinement import RefinedGrid
-from fairlevel_study.systems import (
-    BADR,
-    Barycentre,
-    BiFair,
-    CoD,
-    ContinuousBarycentre,
-    FairBatch,
-    FairBiNN,
-    FairnessAwareGrouping,
-    Reductions,
-    System,
-    SystemGrid,
-)
+from fairlevel_study.systems.barycentres import Barycentre, ContinuousBarycentre, FairnessAwareGrouping
+from fairlevel_study.systems.cod import CoD
+from fairlevel_study.systems.networks import BADR, BiFair, FairBatch, FairBiNN, Reductions
+from fairlevel_study.systems.protocol import System, SystemGrid
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def _networks(
     return _grid(made, HGR_WEIGHTS, critic_learning_rate=rates)
 
 
-CLOSED = _at_rates((ClosedFBO(RandomFeaturesMean(bandwidth=each)) for each in (1.0, 0.5)), FBO_WEIGHTS, RATES)
+CLOSED = _at_rates((ClosedFBO(RandomFeaturesMean(bandwidth=width)) for width in (1.0, 0.5)), FBO_WEIGHTS, RATES)
 
 SHARES_OF_A = (0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1)  # CoD's ε
 MOVES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)  # towards the barycentre
@@ -122,18 +120,28 @@ def _binned(
     )
 
 
+def _authors(layout: AuthorsNodes | AuthorsScale) -> RefinedGrid:
+    return _grid([GDP(layout=layout)], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES)
+
+
+HSIC_GRID = _grid([HSIC()], HSIC_WEIGHTS, bandwidth=(1.0, 0.5), sensitive_bandwidth=(1.0, 0.5, 0.25, 2.0))
+CHI2_GRID = _grid((ChiSquareHGR(nodes=count) for count in (20, 50)), CHI2_WEIGHTS, bandwidth=MULTIPLES)
+POLYNOMIALS = _grid((KernelHGR(of_f, of_a) for of_a, of_f in product((3, 5), (3, 1, 2, 5))), HGR_WEIGHTS)
+EIPM_GRID = _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0))
+CONTINUOUS = SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES)
+LAYERS = SystemGrid(tuple(FairBiNN(4, rate, layer) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS)
+
 _PLAIN = (0.0,)
 _AUTO_NETWORKS = Families(
-    tuple(
-        RefinedGrid(part.settings, part.weights) if isinstance(part, PenaltyGrid) else part
-        for part in ON_ONE_PREDICTOR.parts
+    (
+        _at_rates([RootFBO()], ROOT_WEIGHTS, STEP_SIZES),
+        _at_rates([GDP()], GDP_WEIGHTS[1:], STEP_SIZES),
+        *ON_ONE_PREDICTOR.parts[2:],
     )
 )
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
-PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(each, _PLAIN_STAGES) for each in (LARGE_TREES, SMALL_TREES))))
-PLAIN_NETWORK = WithConstant(
-    OnPredictor(MLP(), RefinedGrid(tuple(Setting(NoPenalty(), rate) for rate in STEP_SIZES), _PLAIN))
-)
+PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(trees, _PLAIN_STAGES) for trees in (LARGE_TREES, SMALL_TREES))))
+PLAIN_NETWORK = WithConstant(OnPredictor(MLP(), _at_rates([NoPenalty()], _PLAIN, STEP_SIZES)))
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -143,48 +151,25 @@ METHODS: dict[str, Method] = {
         Method("r2", "R²", _grid([LinearR2()], FBO_WEIGHTS, ridge=RIDGES)),
         Method("gdp", "GDP*", _grid((GDP(nodes=count) for count in (32, 16)), GDP_WEIGHTS, bandwidth=MULTIPLES)),
         Method("adversarial", "adversarial", _critics(Adversarial), slow=True),
-        Method(
-            "hsic",
-            "HSIC",
-            _grid([HSIC()], HSIC_WEIGHTS, bandwidth=(1.0, 0.5), sensitive_bandwidth=(1.0, 0.5, 0.25, 2.0)),
-            slow=True,
-        ),
-        Method(
-            "hgr_chi2",
-            "HGR, χ² bound",
-            _grid((ChiSquareHGR(nodes=count) for count in (20, 50)), CHI2_WEIGHTS, bandwidth=MULTIPLES),
-            slow=True,
-        ),
+        Method("hsic", "HSIC", HSIC_GRID, slow=True),
+        Method("hgr_chi2", "HGR, χ² bound", CHI2_GRID, slow=True),
         Method("hgr", "HGR, networks", _networks(NeuralHGR, (10, 50), (16, 64), (2e-3, 5e-4)), slow=True),
-        Method(
-            "hgr_kernel",
-            "HGR, kernels",
-            _grid((KernelHGR(of_f, of_a) for of_a, of_f in product((3, 5), (3, 1, 2, 5))), HGR_WEIGHTS),
-        ),
+        Method("hgr_kernel", "HGR, kernels", POLYNOMIALS),
         Method("gedi", "GeDI", _at_rates((GeDI(degree) for degree in (3, 5)), FBO_WEIGHTS, RATES)),
         Method("mine", "MINE", _networks(MINE, (5, 20), (32, 100), (1e-3, 1e-4)), slow=True),
+        Method("eipm", "EIPM", EIPM_GRID, slow=True),
         Method(
-            "eipm",
-            "EIPM",
-            _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0)),
-            slow=True,
+            "cod",
+            "CoD (A to predict)",
+            SystemGrid(tuple(CoD(features, ridge) for features, ridge in KERNELS), SHARES_OF_A),
         ),
-        Method("cod", "CoD (A to predict)", SystemGrid(tuple(CoD(*each) for each in KERNELS), SHARES_OF_A)),
         Method("barycentre", "barycentre of groups (A to predict)", _binned(Barycentre, MOVES)),
-        Method(
-            "barycentre_continuous",
-            "barycentre, continuous (A to predict)",
-            SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES),
-        ),
+        Method("barycentre_continuous", "barycentre, continuous (A to predict)", CONTINUOUS),
         Method("grouping", "fairness-aware grouping (A to predict)", _binned(FairnessAwareGrouping, MOVES)),
         Method("reductions", "reductions (fairlearn)", _binned(Reductions, FBO_WEIGHTS, (2, 4, 3, 5)), slow=True),
         Method("fairbatch", "FairBatch", _binned(FairBatch, BATCH_STEPS)),
         Method("bifair", "BiFair", _binned(BiFair, FBO_WEIGHTS), slow=True),
-        Method(
-            "fairbinn",
-            "FairBiNN",
-            SystemGrid(tuple(FairBiNN(4, layer, rate) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
-        ),
+        Method("fairbinn", "FairBiNN", LAYERS),
         Method("badr", "BADR", _binned(BADR, FBO_WEIGHTS)),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
@@ -194,21 +179,9 @@ METHODS: dict[str, Method] = {
         Method("auto_networks", "auto on networks (0.1)", _AUTO_NETWORKS, slow=True),
         Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER, reference="plain_boosting"),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
-        Method(
-            "gdp_authors",
-            "GDP, authors' nodes",
-            _grid([GDP(layout=AuthorsNodes())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
-        ),
-        Method(
-            "gdp_authors_scaled",
-            "GDP, authors' nodes, A in [0, 1]",
-            _grid([GDP(layout=AuthorsScale())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
-        ),
-        Method(
-            "r2_covariance",
-            "R², covariance form",
-            _grid((ClosedFBO(RidgeMean(ridge)) for ridge in RIDGES), FBO_WEIGHTS),
-        ),
+        Method("gdp_authors", "GDP, authors' nodes", _authors(AuthorsNodes())),
+        Method("gdp_authors_scaled", "GDP, authors' nodes, A in [0, 1]", _authors(AuthorsScale())),
+        Method("r2_covariance", "R², covariance form", _grid((ClosedFBO(RidgeMean(r)) for r in RIDGES), FBO_WEIGHTS)),
         Method("adversarial_plain", "adversarial, unbounded", _critics(PlainAdversarial), slow=True),
         Method("fbo_all_labels", "FBO, all labels", _bilevel(FBO(rows=IN_OUT_ALL_LABELS)), slow=True),
         Method("fbo_plain_steps", "FBO, steps as printed", _bilevel(FBO(), PlainSteps), slow=True),
@@ -227,17 +200,10 @@ SYSTEM_METHODS = (
 )
 MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm", *SYSTEM_METHODS)
 """The other systems of the paper's literature map: penalties, then systems of another shape."""
-REFERENCES = ("plain_boosting", "plain_network")
-"""Plain models, mixed with the constant: what every method has to beat."""
+REFERENCES = ("plain_boosting", "plain_network")  # plain models, mixed with the constant: what every method has to beat
 VARIANT_METHODS = (
-    "fbo_plain_steps",
-    "itd_plain_steps",
-    "gdp_authors",
-    "gdp_authors_scaled",
-    "r2_covariance",
-    "adversarial_plain",
-    "fbo_all_labels",
-    "itd_all_labels",
+    *("fbo_plain_steps", "itd_plain_steps", "gdp_authors", "gdp_authors_scaled"),
+    *("r2_covariance", "adversarial_plain", "fbo_all_labels", "itd_all_labels"),
 )
 """Other readings of the paper's methods (docs/protocol.md)."""
 SUITES = {
@@ -253,8 +219,8 @@ SUITES = {
 
 def resolve_methods(names: Sequence[str]) -> tuple[Method, ...]:
     """Methods from their names or from names of suites, in the order given."""
-    known = [each for name in names for each in SUITES.get(name, (name,))]
-    for name in known:
+    members = dict.fromkeys(member for name in names for member in SUITES.get(name, (name,)))
+    for name in members:
         if name not in METHODS:
             raise UnknownName("method", name, (*METHODS, *SUITES))
-    return tuple(METHODS[name] for name in dict.fromkeys(known))
+    return tuple(METHODS[name] for name in members)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.diagnostic import DIAGNOSTIC
@@ -15,54 +14,31 @@ from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 from fairlevel_study.points import ZETAS
 from fairlevel_study.refinement import StudyLimits
 
-ADAM_RATE = 0.05
-"""Factor on step sizes for Adam; settings are written for gradient descent."""
+ADAM_RATE = 0.05  # factor on step sizes for Adam; settings are written for gradient descent
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The rules that are the same for every method.
-
-    Parameters
-    ----------
-    name : short name
-    optimizer : optimiser of the predictors; each setting replaces its step size
-    rate_scale : factor on the step size of every setting (settings are written for gradient descent)
-    settings : largest number of settings (hyperparameters other than the weight) that a method may try
-    weights : largest number of penalty weights per setting
-    coarse : number of weights of the pilot, the same for every method
-    rounds : rounds that place the other weights into the largest gaps of the pilot's front; 0 trains ``coarse`` weights
-        of the method's list and no others
-    most_rows : of a larger table this many rows are used, sampled by seed
-    split : shares of the rows IN, OUT, VAL and TEST. IN and OUT are training rows: bilevel methods fit the conditional
-        mean on IN and train the predictor on OUT. VAL selects models, TEST measures them
-    clip : largest absolute value of standardised X and A; larger ones are clipped
-    diagnostic : network of the paper's cross-fitted DPVar
-    indicators : "together": indicators of one text column become sensitive together; "apart": column by column
-    stopped : whether training of each model stops where it is best on VAL
-    zetas : weights of DPVar in the selection on VAL
+    """The rules that are the same for every method. IN and OUT are training rows: bilevel methods fit the conditional
+    mean on IN and train the predictor on OUT. VAL selects models, TEST measures them.
     """
 
     name: str
-    optimizer: Optimizer = GradientDescent(steps=1000)
-    rate_scale: float = 1.0
-    settings: int = 8
-    weights: int = 12
-    coarse: int = 4
-    rounds: int = 1
-    most_rows: int = 20_000
-    split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
-    clip: float = 5.0
-    diagnostic: MLPMean = DIAGNOSTIC
-    indicators: str = "together"
-    stopped: bool = False
-    zetas: tuple[float, ...] = tuple(ZETAS.tolist())
+    optimizer: Optimizer = GradientDescent(steps=1000)  # of the predictors; each setting replaces its step size
+    rate_scale: float = 1.0  # factor on the step size of every setting, which is written for gradient descent
+    settings: int = 8  # most settings (hyperparameters other than the weight) that a method may try
+    weights: int = 12  # most penalty weights per setting
+    coarse: int = 4  # weights of the pilot, the same for every method
+    rounds: int = 1  # that place other weights into the largest gaps of the pilot's front; 0: ``coarse`` listed ones
+    most_rows: int = 20_000  # of a larger table, sampled by seed
+    split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)  # shares of IN, OUT (as large as IN), VAL and TEST
+    clip: float = 5.0  # largest absolute value of standardised X and A
+    diagnostic: MLPMean = DIAGNOSTIC  # network of the paper's cross-fitted DPVar
+    indicators: str = "together"  # those of one text column become sensitive; or "apart", column by column
+    stopped: bool = False  # whether training of each model stops where it is best on VAL
+    zetas: tuple[float, ...] = tuple(ZETAS.tolist())  # weights of DPVar in the selection on VAL
 
     def __post_init__(self) -> None:
-        if min(self.settings, self.weights, self.coarse) < 1 or self.rounds < 0:
-            raise InvalidInput("settings, weights and coarse must be at least 1, rounds at least 0.")
-        if self.indicators not in ("together", "apart"):
-            raise InvalidInput(f"indicators={self.indicators!r} was given; 'together' or 'apart' is needed.")
         if min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-9 or self.split[0] != self.split[1]:
             raise InvalidInput(
                 f"split={self.split} was given; four positive shares that sum to 1 are needed, the first two alike."
@@ -73,18 +49,13 @@ class Protocol:
         """The name and a hash that changes with every field. Numbers count with nine digits: the last ones of a power
         differ between processors.
         """
-        text = re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda found: f"{float(found[0]):.9g}", repr(self))
+        text = re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.9g}", repr(self))
         return f"{self.name}-{sha256(text.encode()).hexdigest()[:10]}"
-
-    @property
-    def candidates(self) -> int:
-        """Largest number of models that a method may train."""
-        return self.settings * self.weights
 
     @property
     def limits(self) -> StudyLimits:
         """The same as limits of a source of candidates."""
-        return StudyLimits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
+        return StudyLimits(self.settings * self.weights, self.settings, self.weights, self.coarse, self.rounds)
 
 
 _SMALL = Protocol("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
@@ -106,46 +77,30 @@ PROTOCOLS: dict[str, Protocol] = {
     )
 }
 
-SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}
-"""Seeds of the synthetic study by protocol, where these are not the paper's."""
-
-
-class Variant(NamedTuple):
-    """What becomes of a protocol, and one line of help."""
-
-    change: Callable[[Protocol], Protocol]
-    line: str
+SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}  # of the synthetic study, where these are not the paper's
 
 
 def _with_adam(protocol: Protocol) -> Protocol:
     return replace(protocol, optimizer=Adam(steps=protocol.optimizer.steps), rate_scale=ADAM_RATE)
 
 
-VARIANTS: dict[str, Variant] = {
-    "descent": Variant(
-        lambda protocol: replace(protocol, optimizer=GradientDescent(steps=1000), rate_scale=1.0),
-        "1000 steps of gradient descent for every method",
-    ),
-    "adam": Variant(_with_adam, "as many steps of Adam for every method"),
-    "stopped": Variant(
-        lambda protocol: replace(_with_adam(protocol), stopped=True), "Adam, each model stopped where it is best on VAL"
-    ),
-    "short_diagnostic": Variant(
-        lambda protocol: replace(protocol, diagnostic=MLPMean(optimizer=GradientDescent(0.1, 200))),
-        "the diagnostic of 0.1: 200 steps of 0.1",
-    ),
-    "adam_diagnostic": Variant(
-        lambda protocol: replace(protocol, diagnostic=MLPMean()), "a diagnostic of 300 steps of Adam"
-    ),
-    "listed_weights": Variant(
-        lambda protocol: replace(protocol, coarse=protocol.weights, rounds=0),
-        "weights from the method's list, whatever they do",
-    ),
-    "apart": Variant(
-        lambda protocol: replace(protocol, indicators="apart"),
-        "indicators of a text column become sensitive one by one",
-    ),
+VARIANTS: dict[str, Callable[[Protocol], Protocol]] = {
+    # gradient descent for every method
+    "descent": lambda protocol: replace(protocol, optimizer=GradientDescent(steps=1000), rate_scale=1.0),
+    # as many steps of Adam for every method
+    "adam": _with_adam,
+    # Adam, each model stopped where it is best on VAL
+    "stopped": lambda protocol: replace(_with_adam(protocol), stopped=True),
+    # the diagnostic of 0.1
+    "short_diagnostic": lambda protocol: replace(protocol, diagnostic=MLPMean(optimizer=GradientDescent(0.1, 200))),
+    # a diagnostic of 300 steps of Adam
+    "adam_diagnostic": lambda protocol: replace(protocol, diagnostic=MLPMean()),
+    # weights from the method's list, whatever they do
+    "listed_weights": lambda protocol: replace(protocol, coarse=protocol.weights, rounds=0),
+    # indicators of a text column become sensitive one by one
+    "apart": lambda protocol: replace(protocol, indicators="apart"),
 }
+"""What becomes of a protocol whose name ends with + and one of these."""
 
 
 def resolve_protocol(name: str) -> Protocol:
@@ -157,5 +112,5 @@ def resolve_protocol(name: str) -> Protocol:
     for variant in variants:
         if variant not in VARIANTS:
             raise UnknownName("variant of a protocol", variant, VARIANTS)
-        protocol = VARIANTS[variant].change(protocol)
+        protocol = VARIANTS[variant](protocol)
     return replace(protocol, name=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -56,14 +56,7 @@ class RefinedGrid(PenaltyGrid):
         return trained
 
 
-class _Tried(NamedTuple):
-    weight: float
-    mse: float
-    dpvar: float
-    on_front: bool
-
-
-class _Gap(NamedTuple):
+class Gap(NamedTuple):
     """Two neighbouring weights of a setting and their distance on the front; beyond the largest weight ``high`` is
     infinite. ``known`` says whether there are models at both ends.
     """
@@ -81,7 +74,7 @@ class _Gap(NamedTuple):
         return float(np.sqrt(self.low * self.high)) if self.low > 0 else self.high / _WIDENING
 
     @property
-    def halves(self) -> tuple[_Gap, ...]:
+    def halves(self) -> tuple[Gap, ...]:
         """What is left of it with a model in between, as far as can be told before that is trained."""
         if not self.known or self.size / 2 < SMALLEST_GAP:
             return ()
@@ -98,47 +91,41 @@ def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Config
     1 % of its maximum, a larger weight is proposed; if it ends because the next weight diverged, one between the two.
     No setting gets more than ``most_weights``.
     """
-    usable = finite(trained)
-    if usable.empty or count < 1:
+    usable = finite(trained)[["mse", "dpvar"]]
+    if usable.empty:
         return []
+    ranges = (usable.max() - usable.min()).replace(0.0, 1.0)
     on_front = trained.index.isin(non_dominated(usable).index)
-    span = usable[["mse", "dpvar"]].max() - usable[["mse", "dpvar"]].min()
-    ranges = (float(span["mse"]) or 1.0, float(span["dpvar"]) or 1.0)
-    negligible = 0.01 * float(usable["dpvar"].max())
-    gaps: list[_Gap] = []
-    allowed: dict[int, int] = {}
-    for setting in trained.loc[on_front, "setting"].unique():
-        rows = trained[trained["setting"] == setting]
-        numbers = rows[["weight", "mse", "dpvar"]].to_numpy(dtype=np.float64).tolist()
-        flags = on_front[trained["setting"] == setting].tolist()
-        tried = sorted(
-            _Tried(weight, mse, dpvar, flag) for (weight, mse, dpvar), flag in zip(numbers, flags, strict=True)
-        )
-        allowed[int(setting)] = most_weights - len({row.weight for row in tried})
-        gaps += _gaps(int(setting), tried, ranges, negligible)
+    models = trained[["setting", "weight"]].join(usable / ranges)  # NaN where they diverged
+    models["open"] = on_front & (trained["dpvar"] > 0.01 * usable["dpvar"].max())
+    gaps: list[Gap] = []
+    free: dict[int, int] = {}
+    for setting in models.loc[on_front, "setting"].unique():
+        of_setting = models[models["setting"] == setting].sort_values("weight")
+        free[setting] = most_weights - of_setting["weight"].nunique()
+        gaps += _gaps(of_setting)
     chosen: list[Configuration] = []
     while gaps and len(chosen) < count:
-        gap = max(gaps, key=lambda each: each.size)
+        gap = max(gaps, key=lambda gap: gap.size)
         gaps.remove(gap)
-        if allowed[gap.setting] > 0:
-            allowed[gap.setting] -= 1
+        if free[gap.setting] > 0:
+            free[gap.setting] -= 1
             chosen.append(Configuration(gap.setting, gap.between))
             gaps += gap.halves
     return chosen
 
 
-def _gaps(setting: int, tried: list[_Tried], ranges: tuple[float, float], negligible: float) -> Iterator[_Gap]:
-    def may_continue(row: _Tried) -> bool:
-        return row.on_front and row.dpvar > negligible
-
-    for low, high in pairwise(tried):
-        if not np.isfinite(low.mse):
-            continue
-        if np.isfinite(high.mse):
-            size = float(np.hypot((high.mse - low.mse) / ranges[0], (high.dpvar - low.dpvar) / ranges[1]))
-            if size >= SMALLEST_GAP:
-                yield _Gap(size, setting, low.weight, high.weight)
-        elif may_continue(low):
-            yield _Gap(1.0, setting, low.weight, high.weight, known=False)
-    if may_continue(tried[-1]) and tried[-1].weight > 0:
-        yield _Gap(1.0, setting, tried[-1].weight, np.inf, known=False)
+def _gaps(of_setting: pd.DataFrame) -> Iterator[Gap]:
+    """Between the models of a setting by ascending weight, and beyond the last one; ``open`` says whether the front
+    would go on beyond a model.
+    """
+    models: list[Any] = list(of_setting.itertuples())
+    for low, high in pairwise(models):
+        size = float(np.hypot(high.mse - low.mse, high.dpvar - low.dpvar))
+        if size >= SMALLEST_GAP:
+            yield Gap(size, low.setting, low.weight, high.weight)
+        elif low.open and np.isnan(high.mse):
+            yield Gap(1.0, low.setting, low.weight, high.weight, known=False)
+    last = models[-1]
+    if last.open and last.weight > 0:
+        yield Gap(1.0, last.setting, last.weight, np.inf, known=False)

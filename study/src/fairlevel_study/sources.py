@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import urllib.error
-import urllib.request
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from http.client import HTTPResponse, IncompleteRead
+from http.client import IncompleteRead
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 import pandas as pd
@@ -24,59 +18,10 @@ from sklearn.datasets import fetch_openml
 from fairlevel.exceptions import FairLevelError, InvalidInput, UnknownName
 from fairlevel_study.catalogue import catalogue
 
-OPENML = "openml.org"
-
-
-def belongs_to_openml(url: str) -> bool:
-    """Whether the host is openml.org or one of its subdomains."""
-    host = urlsplit(url).hostname or ""
-    return host == OPENML or host.endswith(f".{OPENML}")
-
-
-class _Redirect(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Replaces the server in requests to OpenML; path and query stay the same."""
-
-    def __init__(self, base: str) -> None:
-        super().__init__()
-        self.base = urlsplit(base)
-
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        if not belongs_to_openml(req.full_url):
-            return urllib.request.HTTPSHandler.https_open(self, req)
-        parts = urlsplit(req.full_url)
-        path = self.base.path.rstrip("/") + parts.path
-        target = urlunsplit((self.base.scheme, self.base.netloc, path, parts.query, ""))
-        with_headers = urllib.request.Request(target, headers=dict(req.header_items()))
-        with_headers.timeout = req.timeout
-        return (
-            urllib.request.HTTPSHandler.https_open(self, with_headers)
-            if self.base.scheme == "https"
-            else self.http_open(with_headers)
-        )
-
-
-@contextmanager
-def mirrored(base: str | None) -> Iterator[None]:
-    """Inside this context, requests to OpenML go to ``base``, such as http://localhost:8080; None changes nothing.
-
-    scikit-learn's client uses the URL opener of the whole process, so it is replaced here; afterwards the opener that
-    was installed before is installed again.
-    """
-    if base is None:
-        yield
-        return
-    before = urllib.request._opener  # type: ignore[attr-defined]
-    urllib.request.install_opener(urllib.request.build_opener(_Redirect(base)))
-    try:
-        yield
-    finally:
-        urllib.request.install_opener(before)
-
-
 MANIFEST = "MANIFEST.csv"
-FOLDER_VARIABLE, MIRROR_VARIABLE = "FAIRLEVEL_DATA_DIR", "FAIRLEVEL_OPENML_URL"
+FOLDER_VARIABLE = "FAIRLEVEL_DATA_DIR"
 _NEEDED = ("slug", "target", "sha256")
-_SLUG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # a name of a file, never a path
+_SLUG = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"  # a name of a file, never a path
 
 
 class DownloadFailed(FairLevelError, OSError):
@@ -95,28 +40,16 @@ class RawTable:
     def of(cls, slug: str, frame: pd.DataFrame, target: str) -> RawTable:
         """Separate the target from the features; rows without a target are dropped."""
         if target not in frame:
-            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {_few(frame)}.")
+            few = ", ".join(map(str, frame.columns[:8])) + (
+                f" and {frame.shape[1] - 8} more" if frame.shape[1] > 8 else ""
+            )
+            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {few}.")
         values = pd.to_numeric(frame[target], errors="coerce").astype(np.float64)
         usable = np.isfinite(values.to_numpy())
         if not usable.any():
             raise InvalidInput(f"The target {target!r} of {slug} holds no numbers.")
         kept = frame.loc[usable].reset_index(drop=True)
         return cls(slug, kept.drop(columns=target), values[usable].reset_index(drop=True))
-
-
-class Source(Protocol):
-    """Where tables can be loaded from."""
-
-    @property
-    def name(self) -> str:
-        """Stored with results: tables with the same slug may differ between sources."""
-
-    @property
-    def slugs(self) -> tuple[str, ...]:
-        """The tables it has."""
-
-    def load(self, slug: str) -> RawTable:
-        """Load one table and check it."""
 
 
 @dataclass(frozen=True)
@@ -142,20 +75,20 @@ class FolderSource:
             reason = " ".join(str(error).split())
             raise InvalidInput(f"{str(path)!r} cannot be read ({reason}); copy it again.") from None
         missing = [name for name in _NEEDED if name not in table]
+        slugs = table.get("slug", pd.Series(dtype=str))
+        paths, twice = slugs[~slugs.str.fullmatch(_SLUG).eq(True)], slugs[slugs.duplicated()]
         if missing:
-            raise InvalidInput(f"{str(path)!r} lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed.")
-        if table[list(_NEEDED)].isna().to_numpy().any():
-            raise InvalidInput(f"{str(path)!r} has empty cells; every row needs {', '.join(_NEEDED)}.")
-        for slug in table["slug"]:
-            if not _SLUG.fullmatch(slug):
-                raise InvalidInput(
-                    f"{str(path)!r} names a table {slug!r}; a slug is made of letters, digits, '_', '-' and '.', such "
-                    "as 'wine', and does not start with a dot."
-                )
-        if table["slug"].duplicated().any():
-            twice = table["slug"][table["slug"].duplicated()].iloc[0]
-            raise InvalidInput(f"{str(path)!r} names the table {twice!r} twice; remove one of the rows.")
-        return table.set_index("slug")
+            wrong = f"lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed"
+        elif table[list(_NEEDED)].isna().to_numpy().any():
+            wrong = f"has empty cells; every row needs {', '.join(_NEEDED)}"
+        elif len(paths):
+            letters = "letters, digits, '_', '-' and '.', such as 'wine', and does not start with a dot"
+            wrong = f"names a table {paths.iloc[0]!r}; a slug is made of {letters}"
+        elif len(twice):
+            wrong = f"names the table {twice.iloc[0]!r} twice; remove one of the rows"
+        else:
+            return table.set_index("slug")
+        raise InvalidInput(f"{str(path)!r} {wrong}.")
 
     @property
     def slugs(self) -> tuple[str, ...]:
@@ -181,19 +114,11 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class OpenMLSource:
-    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them.
+    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them."""
 
-    Parameters
-    ----------
-    cache : folder of the cache; None for scikit-learn's default
-    mirror : address of a server to ask instead of OpenML; None for OpenML itself
-    retries, delay : how often the client tries again after a network error, and seconds in between
-    """
-
-    cache: Path | None = None
-    mirror: str | None = None
-    retries: int = 3
-    delay: float = 1.0
+    cache: Path | None = None  # a folder; None for scikit-learn's default
+    retries: int = 3  # after a network error
+    delay: float = 1.0  # seconds in between
 
     name = "openml"
 
@@ -206,9 +131,9 @@ class OpenMLSource:
             raise UnknownName("table with an OpenML id", slug, self.slugs)
         entry = catalogue()[slug]
         try:
-            with mirrored(self.mirror), warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # notes on retries and versions; failures are raised below
-                found = fetch_openml(
+                table = fetch_openml(
                     data_id=entry.openml_id,
                     target_column=entry.openml_target,
                     data_home=None if self.cache is None else str(self.cache),
@@ -226,20 +151,19 @@ class OpenMLSource:
             raise DownloadFailed(
                 f"{slug} (OpenML {entry.openml_id}) does not match its description on OpenML: {error}; try again."
             ) from error
-        frame = found.frame.drop(columns=list(entry.openml_drop), errors="ignore")
-        return RawTable.of(slug, frame, found.target.name)
+        frame = table.frame.drop(columns=list(entry.openml_drop), errors="ignore")
+        return RawTable.of(slug, frame, table.target.name)
 
 
-def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
+Source = FolderSource | OpenMLSource
+"""Where tables can be loaded from. Its name is stored with results: tables of one slug may differ between sources."""
+
+
+def resolve_source(data_dir: Path | None = None) -> Source:
     """The given folder, else the folder in FAIRLEVEL_DATA_DIR, else OpenML."""
-    named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
-    if named is None:
-        return OpenMLSource(mirror=os.environ.get(MIRROR_VARIABLE) or None)
-    source = FolderSource(named.resolve())
+    folder = data_dir or os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return OpenMLSource()
+    source = FolderSource(Path(folder).resolve())
     _ = source.manifest
     return source
-
-
-def _few(frame: pd.DataFrame) -> str:
-    names = [str(name) for name in frame.columns]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

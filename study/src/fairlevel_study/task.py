@@ -1,10 +1,10 @@
-"""One task: one method on one problem, from training to the test figures of the models that validation chose."""
+"""One task, from training to the test figures of the models that validation chose; and all tasks of a study."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates import CandidateSet
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Stacked, without_small_proportions
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import most_accurate, shared_mean
@@ -28,11 +29,12 @@ from fairlevel.networks.diagnostic import paper_diagnostic
 from fairlevel.networks.mlp import MLP
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.datasets import Dataset, Predict, Problem
+from fairlevel_study.executors import Executor, Failure
 from fairlevel_study.methods import METHODS
 from fairlevel_study.points import select
 from fairlevel_study.protocol import Protocol
 from fairlevel_study.refinement import StudySetup
-from fairlevel_study.rows import tidy
+from fairlevel_study.rows import Key, Store, tidy
 
 SMALLEST_CHANGE = 0.01  # of a share, between neighbouring mixtures of a front
 
@@ -101,8 +103,8 @@ def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, devi
     table["combiner"], table["selected"] = "best", table.index.isin(chosen)
     if len(chosen):
         winners = candidates.only(chosen)
-        found = _on_test(lambda x: winners.predict(x, device.type), problem, protocol, device)
-        table.loc[chosen, list(found)] = np.column_stack(list(found.values()))
+        figures = _on_test(lambda x: winners.predict(x, device.type), problem, protocol, device)
+        table.loc[chosen, list(figures)] = np.column_stack(list(figures.values()))
     return table
 
 
@@ -137,20 +139,20 @@ def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, dev
 
 
 def _distinct(proportions: Array) -> Index:
-    """Positions of mixtures that differ from the one kept before them, (mixture, candidate) -> (kept,)."""
-    kept = [0]
+    """Positions of mixtures that differ from the last such one, (mixture, candidate) -> (position,)."""
+    distinct = [0]
     for number in range(1, len(proportions)):
-        if np.abs(proportions[number] - proportions[kept[-1]]).max() > SMALLEST_CHANGE:
-            kept.append(number)
-    return np.array(kept, dtype=np.int64)
+        if np.abs(proportions[number] - proportions[distinct[-1]]).max() > SMALLEST_CHANGE:
+            distinct.append(number)
+    return np.array(distinct, dtype=np.int64)
 
 
 def _on_test(predict: Predict, problem: Problem, protocol: Protocol, device: torch.device) -> dict[str, Array]:
     """Figures on TEST, and the truth where it is known; each (model,)."""
     test = problem.test
     predictions = predict(test.x)
-    found = _figures(predictions, test, protocol, problem.seed, device)
-    result = {"mse_test": found["mse"], "dpvar_test": found["dpvar"], "variance_test": predictions.var(axis=1)}
+    figures = _figures(predictions, test, protocol, problem.seed, device)
+    result = {"mse_test": figures["mse"], "dpvar_test": figures["dpvar"], "variance_test": predictions.var(axis=1)}
     result["dpvar_debiased_test"] = dpvar_of_many(predictions, test.some_attributes.values)
     if problem.true_dpvar is not None:
         truth = problem.true_dpvar(predict)
@@ -199,17 +201,70 @@ def commit() -> str:
     """
     if COMMIT_VARIABLE in os.environ:
         return os.environ[COMMIT_VARIABLE]
-    tracked, head = _git("ls-files", "--error-unmatch", "__init__.py"), _git("rev-parse", "--short=10", "HEAD")
-    if not (tracked and head):
-        return ""
-    return head if _git("status", "--porcelain", "--", ":/src", ":/study/src") == "" else f"{head}+"
-
-
-def _git(*words: str) -> str | None:
-    """What a command of Git says of the folder of this file; None where it fails."""
-    command = ["git", "-C", str(Path(__file__).parent), *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        _git("ls-files", "--error-unmatch", "__init__.py")
+        head, changed = _git("rev-parse", "--short=10", "HEAD"), _git("status", "--porcelain", ":/src", ":/study/src")
     except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+        return ""
+    return f"{head}+" if changed else head
+
+
+def _git(*words: str) -> str:
+    """What a command of Git says of the folder of this file."""
+    command = ["git", "-C", str(Path(__file__).parent), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+
+
+_TABLES_AT_ONCE = 12
+
+Report = Callable[[float], None]  # a function that is called with the share of the tasks that are finished
+
+
+def tasks_of(
+    datasets: Sequence[Dataset], seeds: Sequence[int], methods: Sequence[str], protocol: Protocol, device: str = "auto"
+) -> list[Task]:
+    """One task per dataset, seed and method, in the order in which they should run: seed by seed, so that a run that is
+    stopped is a study of fewer seeds; within a seed twelve tables at a time, and slow methods first, so that no slow
+    task runs alone at the end.
+    """
+    for name, given in (("datasets", datasets), ("seeds", seeds), ("methods", methods)):
+        if not given:
+            raise InvalidInput(f"No {name} were given; at least one is needed.")
+    return [
+        Task(dataset, seed, method, protocol, device)
+        for seed in sorted(seeds)
+        for first in range(0, len(datasets), _TABLES_AT_ONCE)
+        for slow in (True, False)
+        for dataset in datasets[first : first + _TABLES_AT_ONCE]
+        for method in methods
+        if METHODS[method].slow == slow
+    ]
+
+
+def run_tasks(
+    tasks: Sequence[Task], store: Store, executor: Executor, report: Report = lambda share: None
+) -> dict[Key, Failure]:
+    """Run the tasks without rows in the store, and write the rows of each as soon as it ends; returns the failures."""
+    missing = [task for task in tasks if not store.finished(task.key)]
+    failures: dict[Key, Failure] = {}
+    for ended, (number, outcome) in enumerate(executor.run(missing), 1 + len(tasks) - len(missing)):
+        key = missing[number].key
+        if isinstance(outcome, Failure):
+            failures[key] = outcome
+        else:
+            store.write(key, outcome)
+        report(ended / len(tasks))
+    return failures
+
+
+def rows_of_tasks(tasks: Sequence[Task], executor: Executor, report: Report = lambda share: None) -> pd.DataFrame:
+    """The rows of all tasks, in the order of the tasks; the first failure ends the run."""
+    first = tasks[0]
+    first.dataset.problem(first.seed, first.protocol)  # bad input fails here, before any process starts
+    results: dict[int, pd.DataFrame] = {}
+    for number, outcome in executor.run(tasks):
+        if isinstance(outcome, Failure):
+            raise InvalidInput(outcome.message)
+        results[number] = outcome
+        report(len(results) / len(tasks))
+    return pd.concat([results[number] for number in range(len(tasks))], ignore_index=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel_study.construction import construct_sensitive, copies
+from fairlevel_study.datasets import construct_sensitive, copies
 
 
 def orthogonal(columns, rows=64):

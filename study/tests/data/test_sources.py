@@ -6,6 +6,8 @@ import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pandas as pd
@@ -75,13 +77,23 @@ class OpenML(BaseHTTPRequestHandler):
         pass
 
 
+def asked_at(address, patch):
+    """scikit-learn's client asks this address instead of OpenML's."""
+
+    def elsewhere(request):
+        return urlopen(Request(address + urlsplit(request.full_url).path, headers=dict(request.header_items())))
+
+    patch.setattr("sklearn.datasets._openml.urlopen", elsewhere)
+
+
 @pytest.fixture
-def openml(tmp_path):
+def openml(tmp_path, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), OpenML)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)  # seconds until it sees the end
     thread.start()
     OpenML.trouble, OpenML.asked = "", []
-    yield OpenMLSource(cache=tmp_path, mirror=f"http://127.0.0.1:{server.server_port}", retries=1, delay=0.01)
+    asked_at(f"http://127.0.0.1:{server.server_port}", monkeypatch)
+    yield OpenMLSource(cache=tmp_path, retries=1, delay=0.01)
     server.shutdown()
     server.server_close()
     thread.join()
@@ -108,7 +120,8 @@ def test_openml_troubles_are_reported_and_leave_no_bad_cache(openml, trouble):
 
 def test_without_a_server_the_error_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # scikit-learn waits three seconds, whatever the delay
-    source = OpenMLSource(cache=tmp_path, mirror="http://127.0.0.1:9", retries=1, delay=0.01)
+    asked_at("http://127.0.0.1:9", monkeypatch)
+    source = OpenMLSource(cache=tmp_path, retries=1, delay=0.01)
     with pytest.raises(DownloadFailed, match="could not be fetched"):
         source.load("wind")
 

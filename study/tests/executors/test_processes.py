@@ -9,7 +9,7 @@ import pytest
 
 from fairlevel_study.executors import LocalExecutor
 from fairlevel_study.protocol import PROTOCOLS
-from fairlevel_study.run import tasks_of
+from fairlevel_study.task import tasks_of
 from study.tests.small_tasks import Environment, Sleeps, Threads
 
 

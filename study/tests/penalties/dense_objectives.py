@@ -10,18 +10,9 @@ import torch
 from numpy.polynomial.hermite_e import hermeval
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.network import Network
 from tests.contracts.dense_objectives import explained, gaussian_kernel, mlp, shares, standard
 from tests.drawn_rows import TENSORS
-
-
-def prejudice_remover(f, a, weight, penalty, *_):
-    """H(class) − H(class given group), group by group, from the table of joint probabilities."""
-    w, p = shares(weight), 0.5 + 0.5 * f
-    joint = torch.stack([w * (1 - p), w * p], dim=1)  # (config, class, row)
-    groups = a.unique(dim=0)
-    table = torch.stack([joint[:, :, (a == group).all(1)].sum(-1) for group in groups], dim=-1)
-    independent = table.sum(1, keepdim=True) * table.sum(2, keepdim=True)
-    return (table * (table / independent).log()).sum((1, 2))
 
 
 def eipm(f, a, weight, penalty, *_):
@@ -102,12 +93,11 @@ def hgr_chi2(f, a, weight, penalty, *_):
 def hgr(f, a, weight, penalty, state, after):
     """The squared correlation of the functions as the step left them."""
     w = shares(weight)
-    prepared = penalty.prepare(Attributes(a.numpy()), seed=0).to(TENSORS)
-    first, second = penalty._of_prediction.layers, penalty._of_attributes(prepared).layers
+    first, second = (Network(inputs, penalty.hidden).layers for inputs in (1, a.shape[1]))
     values = []
-    for row, own, other in zip(f, after.of_prediction.parameters, after.of_attributes.parameters, strict=True):
+    for row, of_f, of_a in zip(f, *after.parameters, strict=True):
         u = (row - row @ w) / ((row - row @ w).square() @ w).sqrt()
-        phi, psi = mlp(own, first, u[:, None]).squeeze(-1), mlp(other, second, a).squeeze(-1)
+        phi, psi = mlp(of_f, first, u[:, None]).squeeze(-1), mlp(of_a, second, a).squeeze(-1)
         phi, psi = phi - phi @ w, psi - psi @ w
         c = (phi * psi) @ w / ((phi.square() @ w + 1e-9) * (psi.square() @ w + 1e-9)).sqrt()
         values.append(c.clamp_min(0).square())
@@ -120,7 +110,7 @@ def mine(f, a, weight, penalty, state, after):
     prepared = penalty.prepare(Attributes(a.numpy()), seed=0).to(TENSORS)
     layers, partners = penalty._network(prepared).layers, prepared.partners(after.steps).reshape(4, -1)
     values = []
-    for row, parameters in zip(f, after.critic.parameters, strict=True):
+    for row, parameters in zip(f, *after.parameters, strict=True):
         u = ((row - row @ w) / ((row - row @ w).square() @ w).sqrt())[:, None]
         top, bottom = 0, 0
         for partner in partners:

@@ -5,13 +5,7 @@ from scipy.integrate import trapezoid
 from scipy.special import k0
 from scipy.stats import norm
 
-from tests.contracts.sanity import RHO, ROWS
-
-
-def information_of_signs():
-    """Mutual information of the sign of A with a class of probability (1 + rho A)/2: group means (1 ± rho √(2/π))/2."""
-    mean = np.array([1 - RHO * np.sqrt(2 / np.pi), 1 + RHO * np.sqrt(2 / np.pi)]) / 2
-    return float(np.log(2) + (mean * np.log(mean)).sum())
+from tests.contracts.sanity import ROWS
 
 
 def smoothed_eipm(rho, rows=ROWS):

@@ -27,18 +27,15 @@ def test_gaussian_pairs():
     assert step.value.sqrt().tolist() == pytest.approx([0.0, 0.3, 0.9], abs=0.06)  # at ρ = 0 what fits noise
 
 
-def test_a_correlation_and_its_gradients():
+def test_a_correlation():
     random = np.random.default_rng(0)
-    first, second = (torch.from_numpy(random.standard_normal((3, 50))).requires_grad_() for _ in range(2))
+    first, second = (torch.from_numpy(random.standard_normal((3, 50))) for _ in range(2))
     weight = torch.from_numpy(random.dirichlet(np.ones(50)))
     found = correlation(first, second, weight)
     for config in range(3):
-        table = np.cov(first[config].detach(), second[config].detach(), aweights=weight.numpy(), ddof=0)
+        table = np.cov(first[config], second[config], aweights=weight.numpy(), ddof=0)
         dense = table[0, 1] / np.sqrt(table[0, 0] * table[1, 1])
-        assert float(found.value[config].detach()) == pytest.approx(dense, rel=1e-6)
-    exact = torch.autograd.grad(found.value.sum(), (first, second))
-    torch.testing.assert_close(found.in_first.detach(), exact[0], rtol=1e-7, atol=1e-10)
-    torch.testing.assert_close(found.in_second.detach(), exact[1], rtol=1e-7, atol=1e-10)
+        assert float(found[config]) == pytest.approx(dense, rel=1e-6)
 
 
 def test_several_attributes_at_once():

@@ -6,7 +6,7 @@ import torch
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel_study.penalties import GeDI, KernelHGR
-from fairlevel_study.penalties.hgr_kernel import hermite, largest_share, lowered, products
+from fairlevel_study.penalties.hgr_kernel import best_direction, hermite, lowered, products
 from tests.drawn_rows import TENSORS, gaussian
 
 RHOS = np.array([[0.0], [0.3], [0.6], [0.9]])
@@ -82,7 +82,8 @@ def test_the_eigenvalue_is_that_of_a_dense_solver_and_a_diverged_neighbour_does_
     overlap, root = (torch.from_numpy(random.standard_normal((3, 4, columns))) for columns in (6, 4))
     moments = root @ root.transpose(1, 2)
     overlap[1], moments[1] = torch.nan, torch.nan
-    largest, alpha = largest_share(overlap, moments, 0.1)
+    alpha = best_direction(overlap, moments, 0.1)
+    largest = (alpha.unsqueeze(1) @ overlap).square().sum(dim=(1, 2))
     for config in (0, 2):
         whole = moments[config] + 0.1 * torch.eye(4, dtype=torch.float64)
         dense = torch.linalg.eigvals(torch.linalg.solve(whole, overlap[config] @ overlap[config].T)).real.max()

@@ -9,24 +9,12 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import Penalty
 from fairlevel_study.penalties import MINE, PENALTIES, NeuralHGR
 from study.tests.penalties import dense_objectives as dense
-from study.tests.penalties.sanity import information_of_signs, product_information, smoothed_chi2, smoothed_eipm
+from study.tests.penalties.sanity import product_information, smoothed_chi2, smoothed_eipm
 from tests.contracts.penalty_cases import PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
 from tests.contracts.sanity import DPVAR, RHO
 
-
-def above_zero(a):
-    """Groups: the signs of the first two attributes."""
-    return (a[:, :2] > 0).astype(float)
-
-
-SIGN_TRUTH = [information_of_signs(), 0.0, 0.0, 0.0]
-
 CASES = {
-    # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
-    "prejudice_remover": PenaltyCase(
-        dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
-    ),
     # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
     "hgr": PenaltyCase(
         dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.02), 10, 2000
@@ -62,7 +50,7 @@ def test_every_penalty_has_a_case_and_a_name():
 
 
 @pytest.mark.parametrize("predictor", ["linear", "boosting"])
-@pytest.mark.parametrize("name", sorted({*PENALTIES} - {"prejudice_remover"}))
+@pytest.mark.parametrize("name", sorted(PENALTIES))
 def test_in_fair_regressor(name, predictor):
     random = np.random.default_rng(0)
     a, z = random.standard_normal((2, 200, 2))

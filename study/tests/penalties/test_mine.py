@@ -29,18 +29,14 @@ def test_the_bound_at_the_true_ratio_is_the_information():
 
     answers = np.r_[ratio(x, y), ratio(x[:, None], y).ravel()]
     weights = [torch.full((count,), 1 / count, dtype=torch.float64) for count in (1500, 1500**2)]
-    found = bound(torch.from_numpy(answers)[None, :, None], *weights)
-    assert float(found.value) == pytest.approx(-np.log(0.64) / 2, abs=0.03)
+    found = bound(torch.from_numpy(answers)[None], *weights)
+    assert float(found) == pytest.approx(-np.log(0.64) / 2, abs=0.03)
 
 
-def test_gradients_of_the_bound():
-    random = np.random.default_rng(1)
-    answers = torch.from_numpy(5 * random.standard_normal((3, 50, 1))).requires_grad_()
-    pair, shuffled = (torch.from_numpy(random.dirichlet(np.ones(count))) for count in (10, 40))
-    found = bound(answers, pair, shuffled)
-    (exact,) = torch.autograd.grad(found.value.sum(), answers)
-    torch.testing.assert_close(found.gradient.detach(), exact, rtol=1e-9, atol=1e-13)
-    assert torch.isfinite(bound(1e6 * answers.detach(), pair, shuffled).value).all()
+def test_the_bound_is_finite_for_any_answers():
+    answers = torch.from_numpy(5e6 * np.random.default_rng(1).standard_normal((3, 50)))
+    pair, shuffled = (torch.full((count,), 1 / count, dtype=torch.float64) for count in (10, 40))
+    assert torch.isfinite(bound(answers, pair, shuffled)).all()
 
 
 def test_shuffles_pair_every_row_with_another_and_are_others_at_each_step():

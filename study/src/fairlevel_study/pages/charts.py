@@ -33,8 +33,8 @@ def wins_chart(title: str, shares: pd.DataFrame, labels: Mapping[str, str], alt:
     )
     known = shares.dropna(subset="share").set_index(["method", "budget"])
     parts = []
-    for place, (method, label) in enumerate(labels.items()):
-        top = len(labels) - place
+    for position, (method, label) in enumerate(labels.items()):
+        top = len(labels) - position
         parts.append(tag("text", label, x=frame.left + 4, y=float(frame.y(top)), dy="1.1em", class_="strong"))
         for number, budget in enumerate(budgets):
             if (method, budget) in known.index:
@@ -58,10 +58,10 @@ def front_panel(title: str, points: pd.DataFrame, labels: Mapping[str, str]) -> 
     frame = _panel_frame(points["dpvar"].to_numpy(), points["mse"].to_numpy())
     parts = []
     for number, method in enumerate(labels):
-        own = points[points["method"] == method].sort_values("dpvar")
-        if own.empty:
+        front = points[points["method"] == method].sort_values("dpvar")
+        if front.empty:
             continue
-        x, y = frame.x(own["dpvar"].to_numpy()), frame.y(own["mse"].to_numpy())
+        x, y = frame.x(front["dpvar"].to_numpy()), frame.y(front["mse"].to_numpy())
         dots = [tag("circle", cx=a, cy=b, r=3) for a, b in zip(x, y, strict=True)]
         name = tag("title", labels[method])
         parts.append(tag("g", name, tag("path", d=line(x, y), class_="curve"), *dots, class_=_style(number)))
@@ -77,10 +77,10 @@ def band_panel(title: str, bands: pd.DataFrame, labels: Mapping[str, str]) -> Ch
     frame = _panel_frame(known["budget"].to_numpy(), known[["low", "high"]].to_numpy().reshape(-1))
     parts = []
     for number, method in enumerate(labels):
-        own = known[known["method"] == method]
-        if own.empty:
+        bands = known[known["method"] == method]
+        if bands.empty:
             continue
-        x, median, low, high = _steps(*(own[name].to_numpy() for name in ("budget", "median", "low", "high")))
+        x, median, low, high = _steps(*(bands[name].to_numpy() for name in ("budget", "median", "low", "high")))
         band = tag("path", d=area(frame.x(x), frame.y(low), frame.y(high)), class_="band")
         curve = tag("path", d=line(frame.x(x), frame.y(median)), class_="curve")
         parts.append(tag("g", tag("title", labels[method]), band, curve, class_=_style(number)))
@@ -90,11 +90,11 @@ def band_panel(title: str, bands: pd.DataFrame, labels: Mapping[str, str]) -> Ch
 
 def _steps(x: Array, *values: Array) -> tuple[Array, ...]:
     """Stairs: (point,) arrays, with points only where a step begins or ends."""
-    changes = np.flatnonzero(np.any([np.diff(own) != 0 for own in values], axis=0)) + 1
+    changes = np.flatnonzero(np.any([np.diff(value) != 0 for value in values], axis=0)) + 1
     starts = np.concatenate([[0], changes])
     ends = np.concatenate([changes, [len(x) - 1]])
     stairs = np.stack([x[starts], x[ends]], axis=1).reshape(-1)
-    return stairs, *(np.repeat(own[starts], 2) for own in values)
+    return stairs, *(np.repeat(value[starts], 2) for value in values)
 
 
 def _panel_frame(across: Array, up: Array) -> Frame:

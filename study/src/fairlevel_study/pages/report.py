@@ -11,7 +11,7 @@ import pandas as pd
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.page import Folded, Page, Section, TableBlock
 from fairlevel.report.provenance import Provenance
-from fairlevel_study.analysis.budgets import (
+from fairlevel_study.analysis.comparison import (
     COMPARISONS,
     budget_table,
     compared_rows,
@@ -74,7 +74,7 @@ def build_report(rows: pd.DataFrame) -> Report:
     versions = sorted({f"fairlevel {row.version} {row.commit}".strip() for row in used.itertuples()})
     headline = parts[0].headline
     summary = (
-        f"{', '.join(_counted(used, each) for each in ('dataset', 'seed', 'method'))}. "
+        f"{', '.join(_counted(used, column) for column in ('dataset', 'seed', 'method'))}. "
         "A method wins a dataset where its test error is smallest within a budget on DPVar. "
         f"Compared are {headline.title}. {headline.figure.alt}."
     )

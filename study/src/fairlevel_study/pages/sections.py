@@ -11,11 +11,19 @@ from matplotlib.figure import Figure
 
 from fairlevel.report.numbers import percent
 from fairlevel.report.page import Charts, Folded, Notes, Section, TableBlock
-from fairlevel_study.analysis.budgets import COMPARISONS, FIXED_SHARES, compared_rows, points_on_test, with_shares
-from fairlevel_study.analysis.claims import informative_claim, regret_claims, win_claims
-from fairlevel_study.analysis.regrets import gain_table, regret_table
-from fairlevel_study.analysis.tables import cost_table, price_table
-from fairlevel_study.analysis.wins import flipped, win_rates, winners
+from fairlevel_study.analysis.comparison import (
+    COMPARISONS,
+    FIXED_SHARES,
+    compared_rows,
+    flipped,
+    gain_table,
+    points_on_test,
+    regret_table,
+    win_rates,
+    winners,
+    with_shares,
+)
+from fairlevel_study.analysis.tables import cost_table, informative_claim, price_table, regret_claims, win_claims
 from fairlevel_study.catalogue import catalogue
 from fairlevel_study.datasets import NAMED
 from fairlevel_study.methods import LABELS, REFERENCES
@@ -117,7 +125,7 @@ def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
 
 def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> Section:
     """What these rows advise, in three sentences."""
-    mixed, alone = (each.regrets.set_index("method")["mean"] for each in (stacked, single))
+    mixed, alone = (compared.regrets.set_index("method")["mean"] for compared in (stacked, single))
     best, model = str(mixed.idxmin()), str(alone.drop(list(REFERENCES), errors="ignore").idxmin())
     gain = float(stacked.gains.set_index("method")["mean"][best])
     seconds = costs.set_index("method")["seconds"]
@@ -136,8 +144,8 @@ def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> 
 
 def _shrunk(regret: pd.Series) -> str:
     """How the plain learners do, which no sentence on single models may leave out."""
-    found = [f"{LABELS[name]} {regret[name]:.3f}" for name in REFERENCES if name in regret.index]
-    return f"; without any penalty: {' and '.join(found)}" if found else ""
+    plain = [f"{LABELS[name]} {regret[name]:.3f}" for name in REFERENCES if name in regret.index]
+    return f"; without any penalty: {' and '.join(plain)}" if plain else ""
 
 
 def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:

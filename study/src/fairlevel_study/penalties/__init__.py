@@ -9,10 +9,7 @@ from fairlevel_study.penalties.hgr import NeuralHGR
 from fairlevel_study.penalties.hgr_chi2 import ChiSquareHGR
 from fairlevel_study.penalties.hgr_kernel import KernelHGR
 from fairlevel_study.penalties.mine import MINE
-from fairlevel_study.penalties.prejudice_remover import PrejudiceRemover
 
-PENALTIES = {
-    penalty.name: penalty for penalty in (PrejudiceRemover, EIPM, NeuralHGR, ChiSquareHGR, KernelHGR, GeDI, MINE)
-}
+PENALTIES = {penalty.name: penalty for penalty in (EIPM, NeuralHGR, ChiSquareHGR, KernelHGR, GeDI, MINE)}
 
-__all__ = ["EIPM", "MINE", "PENALTIES", "ChiSquareHGR", "GeDI", "KernelHGR", "NeuralHGR", "PrejudiceRemover"]
+__all__ = ["EIPM", "MINE", "PENALTIES", "ChiSquareHGR", "GeDI", "KernelHGR", "NeuralHGR"]

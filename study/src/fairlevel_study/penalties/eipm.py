@@ -14,8 +14,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.penalties.protocol import Penalty, PenaltyStep
 from fairlevel.penalties.toolkit import check_positive
+from fairlevel_study.penalties.differentiated import Differentiated
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
@@ -37,38 +37,26 @@ class KernelAnchors(PreparedTensors):
 
 
 @dataclass(frozen=True)
-class EIPM(Penalty):
+class EIPM(Differentiated):
     r"""Expected integral probability metric (Kong, Kim & Kim, 2025), with the maximum mean discrepancy as the metric
     and the prediction as the representation.
 
     .. math:: P = \sum_m \pi_m d_m, \qquad d_m^2 = \sum_{ij} (W_{mi} - w_i) (W_{mj} - w_j)\, k(f_i, f_j), \qquad
-              W_{mi} = \frac{w_i k_b(a_m - a_i)}{\sum_l w_l k_b(a_m - a_l)}, \qquad
-              \frac{\partial P}{\partial f_i} = \sum_m \frac{\pi_m}{d_m} (W_{mi} - w_i) \sum_j (W_{mj} - w_j)
-              \frac{\partial k(f_i, f_j)}{\partial f_i}
+              W_{mi} = \frac{w_i k_b(a_m - a_i)}{\sum_l w_l k_b(a_m - a_l)}
 
     with Gaussian kernels. The anchors a_m are the rows, or ``anchors`` of them, spread evenly. k is a sum of cosines of
-    equally spaced frequencies, k(f, f') = Σ_q p_q cos(ω_q (f − f')), equal to the Gaussian kernel to 1e-7 for
-    |f − f'| ≤ 14 σ_f: P takes O(n · anchors · 40) per step, not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for
-    :class:`GDP`.
+    equally spaced frequencies, equal to the Gaussian kernel to 1e-7 for |f − f'| ≤ 14 σ_f: a step takes
+    O(n · anchors · 40), not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for :class:`GDP`, and more than two
+    attributes are projected to their first two principal components, as there.
 
     The whole distribution counts, as with HSIC, but a unit of distance is a root, so the gradient does not fade near
-    independence. With a large σ_f, σ_f · P tends to Σ_m π_m |ĥ(a_m) − f̄|, the mean absolute move of the average
-    prediction.
-
-    Kernel averages degenerate in many dimensions: more than two attributes are projected to their first two principal
-    components, as in GDP*. Use :class:`HSIC` or :class:`ClosedFBO` where more of them matter. Under independence P is
-    not 0 but about √(mean(1 − k) / rows near an anchor).
-
-    Parameters
-    ----------
-    bandwidth : σ_f in standard deviations of y
-    sensitive_bandwidth : multiplier of b
-    anchors : most anchors
+    independence, where P is about √(mean(1 − k) / rows near an anchor). With a large σ_f, σ_f · P tends to
+    Σ_m π_m |ĥ(a_m) − f̄|, the mean absolute move of the average prediction.
     """
 
-    bandwidth: float = 1.0
-    sensitive_bandwidth: float = 1.0
-    anchors: int = 128
+    bandwidth: float = 1.0  # σ_f in standard deviations of y
+    sensitive_bandwidth: float = 1.0  # multiplier of b
+    anchors: int = 128  # at most
 
     name: ClassVar[str] = "eipm"
 
@@ -95,34 +83,29 @@ class EIPM(Penalty):
             torch.from_numpy(weight),
         )
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: KernelAnchors, state: None) -> PenaltyStep:
-        turns = prediction.unsqueeze(-1) * prepared.frequencies
-        cosine, sine = turns.cos(), turns.sin_()
-        moves, distances = self._moves(torch.cat([cosine, sine], dim=-1), prepared)
-        toward = moves * (prepared.anchor_weight / distances).unsqueeze(-1)
-        pulled = prepared.amplitudes.repeat(2) * (prepared.contrast.T @ toward)
-        of_cosine, of_sine = pulled.chunk(2, dim=-1)
-        gradient = (prepared.frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
-        return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient)
+    def measured(self, prediction: Tensor, prepared: KernelAnchors, state: None) -> tuple[Tensor, None]:
+        square = _squares(_waves(prediction, prepared), prepared)
+        return ((square + _ROUNDING).sqrt() - _ROUNDING**0.5) @ prepared.anchor_weight, None
 
     @on_tensors
     def value(self, prediction: Tensor, prepared: KernelAnchors, state: None) -> Tensor:
         """Each d² less what independence would leave of it, Σ_i (W_i − w_i)² times mean(1 − k), before the root."""
-        turns = prediction.unsqueeze(-1) * prepared.frequencies
-        waves = torch.cat([turns.cos(), turns.sin_()], dim=-1)
-        _, distances = self._moves(waves, prepared)
-        mean = prepared.row_weight @ waves
-        spread = 1 - (mean.square() * prepared.amplitudes.repeat(2)).sum(dim=-1, keepdim=True)
+        waves = _waves(prediction, prepared)
+        spread = 1 - (prepared.row_weight @ waves).square().sum(dim=-1, keepdim=True)
         floor = spread * prepared.contrast.square().sum(dim=-1)
-        excess = distances.square() - floor
+        excess = _squares(waves, prepared) - floor
         return (excess.sign() * excess.abs().sqrt()) @ prepared.anchor_weight
 
-    def _moves(self, waves: Tensor, prepared: KernelAnchors) -> tuple[Tensor, Tensor]:
-        """Σ_i (W_mi − w_i) z(f_i), (config, anchor, wave), and d_m (config, anchor)."""
-        moves = prepared.contrast @ waves
-        square = (moves.square() * prepared.amplitudes.repeat(2)).sum(dim=-1)
-        return moves, (square + _ROUNDING).sqrt()
+
+def _waves(prediction: Tensor, prepared: KernelAnchors) -> Tensor:
+    """z(f) with k(f, f') = z(f)ᵀz(f'), (config, row, wave)."""
+    turns = prediction.unsqueeze(-1) * prepared.frequencies
+    return torch.cat([turns.cos(), turns.sin()], dim=-1) * prepared.amplitudes.sqrt().repeat(2)
+
+
+def _squares(waves: Tensor, prepared: KernelAnchors) -> Tensor:
+    """d_m² = |Σ_i (W_mi − w_i) z(f_i)|², (config, anchor)."""
+    return (prepared.contrast @ waves).square().sum(dim=-1)
 
 
 def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
@@ -138,12 +121,10 @@ def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
 def _anchors(points: Array, most: int) -> Index:
     """Rows around which distributions are compared: all, or ``most`` of them, spread evenly over points (row, ≤ 2)."""
     rows = len(points)
-    if rows <= most:
-        return np.arange(rows)
-    order: Index = np.arange(rows)
-    if points.shape[1]:
-        strips = round(most**0.5) if points.shape[1] == 2 else 1
-        strip = points[:, 0].argsort().argsort() * strips // rows
-        order = np.lexsort((points[:, -1], strip))
+    if rows <= most or not points.shape[1]:
+        return np.arange(min(rows, most))
+    strips = round(most**0.5) if points.shape[1] == 2 else 1
+    strip = points[:, 0].argsort().argsort() * strips // rows
+    order = np.lexsort((points[:, -1], strip))
     chosen: Index = order[((np.arange(most) + 0.5) * rows / most).astype(int)]
     return chosen

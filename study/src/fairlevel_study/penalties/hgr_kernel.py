@@ -14,9 +14,8 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.backend import PreparedTensors, on_tensors
-from fairlevel.networks.standardised import standardised, through_standardising
-from fairlevel.penalties.protocol import Penalty, PenaltyStep
+from fairlevel.networks.backend import PreparedTensors
+from fairlevel_study.penalties.differentiated import Dependence
 
 MOST_FUNCTIONS = 200
 """Products of polynomials of A. Their number grows like attributes^degree, so the degree is lowered until there are no
@@ -24,11 +23,11 @@ more than this; degree 1 is always kept."""
 
 
 def hermite(u: Tensor, degree: int) -> Tensor:
-    """h_0 … h_d with h_{k+1} = (u h_k − √k h_{k−1}) / √(k+1) and h_k' = √k h_{k−1}: (…) -> (…, degree + 1)."""
-    found = [torch.ones_like(u), u]
+    """h_0 … h_d with h_{k+1} = (u h_k − √k h_{k−1}) / √(k+1): (…) -> (…, degree + 1)."""
+    powers = [torch.ones_like(u), u]
     for k in range(1, degree):
-        found.append((u * found[k] - sqrt(k) * found[k - 1]) / sqrt(k + 1))
-    return torch.stack(found[: degree + 1], dim=-1)
+        powers.append((u * powers[k] - sqrt(k) * powers[k - 1]) / sqrt(k + 1))
+    return torch.stack(powers[: degree + 1], dim=-1)
 
 
 def lowered(attributes: int, degree: int) -> int:
@@ -75,34 +74,25 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KernelHGR(Penalty):
+class KernelHGR(Dependence):
     r"""The square of the double-kernel Hirschfeld–Gebelein–Rényi correlation (Giuliani & Lombardi).
 
     .. math:: P = \max_{\alpha, \beta} \operatorname{corr}^2(F\alpha, G\beta) =
-              \lambda_{\max}\big((F^\top W F + \epsilon I)^{-1} M^\top M\big), \qquad
-              M = (G^\top W G + \epsilon I)^{-1/2} G^\top W F, \qquad
-              \frac{\partial P}{\partial F_{ik}} = 2 w_i \alpha_k (\psi_i - P \varphi_i)
+              \max_\alpha \frac{|M \alpha|^2}{\alpha^\top (F^\top W F + \epsilon I)\, \alpha}, \qquad
+              M = (G^\top W G + \epsilon I)^{-1/2} G^\top W F
 
-    with F the polynomials 1 … ``degree`` of the standardised prediction u, G all products of polynomials of A up to
-    ``sensitive_degree`` (both centred), φ = Fα and ψ = Gβ the best pair, scaled to αᵀ(FᵀWF + εI)α = 1. The pair is the
-    solution of an eigenvalue problem, so its own change does not enter the gradient. The authors reach the same maximum
-    with a constrained solver. P is multiplied by Var u, which is 1 unless f spreads less than 0.05.
+    with F the polynomials 1 … ``degree`` of the standardised prediction u, and G all products of polynomials of A up to
+    ``sensitive_degree`` (both centred). The best α solves an eigenvalue problem, so its own change does not enter the
+    gradient. The authors reach the same maximum with a constrained solver.
 
-    P is a share: a larger spread of f changes nothing. For a Gaussian pair P = ρ², at any degree. With ``degree=1`` it
-    is the R² of f on the polynomials. Traps: dependence beyond the degrees is invisible; with few rows the maximum over
-    many functions is far above 0 under independence, about (√degrees + √functions)²/n. ``sensitive_degree`` is
-    lowered until A has at most 200 functions.
-
-    Parameters
-    ----------
-    degree : of the polynomials of f
-    sensitive_degree : total degree of the polynomials of A
-    ridge : ε
+    For a Gaussian pair P = ρ², at any degree; with ``degree=1`` it is the R² of f on the polynomials. Traps: dependence
+    beyond the degrees is invisible; with few rows the maximum over many functions is far above 0 under independence,
+    about (√degrees + √functions)²/n. ``sensitive_degree`` is lowered until A has at most 200 functions.
     """
 
-    degree: int = 3
-    sensitive_degree: int = 3
-    ridge: float = 1e-3
+    degree: int = 3  # of the polynomials of f
+    sensitive_degree: int = 3  # total degree of the polynomials of A
+    ridge: float = 1e-3  # ε
 
     name: ClassVar[str] = "hgr_kernel"
 
@@ -119,43 +109,37 @@ class KernelHGR(Penalty):
         whitening = (vectors / (moments.clamp_min(0) + self.ridge).sqrt()) @ vectors.T
         return Polynomials(functions, whitening, row_weight)
 
-    @on_tensors
-    def step(self, prediction: Tensor, prepared: Polynomials, state: Pair | None) -> PenaltyStep:
-        weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
-        found = hermite(u.value, self.degree)
-        own = found[..., 1:] - (found[..., 1:] * weight.unsqueeze(1)).sum(dim=1, keepdim=True)  # F (config, row, k)
-        weighted = own * weight.unsqueeze(1)
-        moments = own.transpose(1, 2) @ weighted
+    def dependence(self, u: Tensor, prepared: Polynomials, state: Pair | None) -> tuple[Tensor, Pair]:
+        weight, powers = prepared.row_weight, hermite(u, self.degree)[..., 1:]
+        centred = powers - (powers * weight.unsqueeze(1)).sum(dim=1, keepdim=True)  # F (config, row, k)
+        weighted = centred * weight.unsqueeze(1)
+        moments = centred.transpose(1, 2) @ weighted
         overlap = (weighted.transpose(1, 2) @ prepared.functions) @ prepared.whitening  # Mᵀ (config, k, function)
-        largest, alpha = largest_share(overlap, moments, self.ridge)
-        beta = (alpha.unsqueeze(1) @ overlap).squeeze(1) @ prepared.whitening
-        phi, psi = (own @ alpha.unsqueeze(-1)).squeeze(-1), beta @ prepared.functions.T
-        slope = (found[..., :-1] * (alpha * _roots(alpha)).unsqueeze(1)).sum(dim=-1)  # dφ/du
-        spread = (weight * u.value.square()).sum(dim=-1)
-        own_gradient = 2 * weight * (psi - largest.unsqueeze(1) * phi) * slope
-        gradient = spread.unsqueeze(1) * own_gradient + 2 * weight * u.value * largest.unsqueeze(1)
-        return PenaltyStep(spread * largest, through_standardising(gradient, u, weight), Pair(alpha, beta))
+        alpha = best_direction(overlap.detach(), moments.detach(), self.ridge)
+        along = (alpha.unsqueeze(1) @ overlap).squeeze(1)
+        scale = ((alpha.unsqueeze(1) @ moments).squeeze(1) * alpha).sum(dim=-1) + self.ridge * alpha.square().sum(
+            dim=-1
+        )
+        return along.square().sum(dim=-1) / scale, Pair(alpha, along.detach() @ prepared.whitening)
 
-    @on_tensors
-    def value(self, prediction: Tensor, prepared: Polynomials, state: Pair | None) -> Tensor:
+    def held_out(self, u: Tensor, prepared: Polynomials, state: Pair | None) -> Tensor:
         """The squared correlation of the pair as training left it, on these rows; none where the sign has changed."""
         if state is None:
-            return torch.zeros_like(prediction[:, 0])
-        weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
-        phi = (hermite(u.value, self.degree)[..., 1:] @ state.of_prediction.unsqueeze(-1)).squeeze(-1)
+            return torch.zeros_like(u[:, 0])
+        weight = prepared.row_weight
+        phi = (hermite(u, self.degree)[..., 1:] @ state.of_prediction.unsqueeze(-1)).squeeze(-1)
         psi = state.of_attributes @ prepared.functions.T
-        phi, psi = (each - (each * weight).sum(dim=-1, keepdim=True) for each in (phi, psi))
+        phi, psi = (values - (values * weight).sum(dim=-1, keepdim=True) for values in (phi, psi))
         covariance = (weight * phi * psi).sum(dim=-1).clamp_min(0)
         scale = (weight * phi.square()).sum(dim=-1) * (weight * psi.square()).sum(dim=-1)
-        spread = (weight * u.value.square()).sum(dim=-1)
-        return spread * covariance.square() / scale.clamp_min(torch.finfo(scale.dtype).tiny)
+        return covariance.square() / scale.clamp_min(torch.finfo(scale.dtype).tiny)
 
 
-def largest_share(overlap: Tensor, moments: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """max_α |αᵀMᵀ|² / αᵀ(S + εI)α and the α that reaches it, with αᵀ(S + εI)α = 1.
+def best_direction(overlap: Tensor, moments: Tensor, ridge: float) -> Tensor:
+    """The α, (config, k), that reaches max |αᵀMᵀ|² / αᵀ(S + εI)α, with αᵀ(S + εI)α = 1.
 
-    Shapes: overlap Mᵀ (config, k, function), moments S (config, k, k) -> (config,), (config, k). By repeated squaring
-    of the k × k matrix, in 64 bits: no number leaves a GPU, and a configuration that diverged harms no other.
+    Shapes: overlap Mᵀ (config, k, function), moments S (config, k, k). By repeated squaring of the k × k matrix, in 64
+    bits: no number leaves a GPU, and a configuration that diverged harms no other.
     """
     identity = torch.eye(moments.shape[-1], dtype=torch.float64, device=moments.device)
     factor, _ = torch.linalg.cholesky_ex(moments.double() + ridge * identity)
@@ -167,9 +151,8 @@ def largest_share(overlap: Tensor, moments: Tensor, ridge: float) -> tuple[Tenso
     best = power.diagonal(dim1=1, dim2=2).argmax(dim=-1)
     direction = power.gather(2, best[:, None, None].expand(-1, power.shape[1], 1))
     direction = direction / direction.norm(dim=1, keepdim=True)
-    largest = (scaled.transpose(1, 2) @ direction).square().sum(dim=(1, 2))
-    alpha = torch.linalg.solve_triangular(factor.transpose(1, 2), direction, upper=True).squeeze(-1)
-    return largest.to(overlap), alpha.to(overlap)
+    alpha: Tensor = torch.linalg.solve_triangular(factor.transpose(1, 2), direction, upper=True).squeeze(-1)
+    return alpha.to(overlap)
 
 
 def check_degrees(**degrees: int) -> None:
@@ -177,8 +160,3 @@ def check_degrees(**degrees: int) -> None:
     for name, degree in degrees.items():
         if not isinstance(degree, int) or not 1 <= degree <= 8:
             raise InvalidInput(f"{name}={degree} was given; a whole number from 1 to 8 is needed, such as 3.")
-
-
-def _roots(alpha: Tensor) -> Tensor:
-    """√1 … √k, the factors of h_k' = √k h_{k−1}: (k,)."""
-    return torch.arange(1, alpha.shape[1] + 1, device=alpha.device, dtype=alpha.dtype).sqrt()

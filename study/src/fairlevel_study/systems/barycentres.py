@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
+from sklearn.tree import DecisionTreeRegressor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
-from fairlevel_study.systems.groups import Groups, groups_of
 from fairlevel_study.systems.networks import plain_network
-from fairlevel_study.systems.protocol import Data, FittedFunctions, Function
+from fairlevel_study.systems.protocol import Data, FittedFunctions, Function, Groups, GroupSystem, System
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class QuantileMap:
     def __call__(self, prediction: Array, number: Index) -> Array:
         rank = np.empty_like(prediction)
         for group, sample in enumerate(self.samples):
-            own = number == group
-            rank[own] = np.searchsorted(sample, prediction[own], side="right") / max(len(sample), 1)
+            inside = number == group
+            rank[inside] = np.searchsorted(sample, prediction[inside], side="right") / max(len(sample), 1)
         moved = np.zeros_like(prediction)
         for share, sample in zip(self.share, self.samples, strict=True):
             if len(sample):
@@ -55,15 +56,12 @@ def mixed_with(moved: Function, members: Members, data: Data, strengths: Sequenc
     if not all(0 <= strength <= 1 for strength in strengths):
         raise InvalidInput(f"strengths={list(strengths)} was given; each must be between 0 and 1.")
 
-    def at(strength: float) -> Function:
-        def predict(x: Array, a: Array) -> Array:
-            plain = members.predict(x)[0]
-            result: Array = (1 - strength) * plain + strength * moved(plain, a)
-            return result
+    def predict(strength: float, x: Array, a: Array) -> Array:
+        plain = members.predict(x)[0]
+        mixed: Array = (1 - strength) * plain + strength * moved(plain, a)
+        return mixed
 
-        return predict
-
-    return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+    return FittedFunctions(tuple(partial(predict, strength) for strength in strengths), data.a.shape[1])
 
 
 def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
@@ -73,25 +71,21 @@ def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequ
 
 
 @dataclass(frozen=True)
-class Barycentre:
+class Barycentre(GroupSystem):
     """A plain network, moved by group (Chzhen et al., NeurIPS 2020). It needs A to predict.
 
     A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution, up to ranks of 1/n.
     """
 
-    bins: int | None = 4
-    learning_rate: float = PLAIN_RATE
-
     name: ClassVar[str] = "barycentre"
     uses_attributes: ClassVar[bool] = True
 
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
-        groups = groups_of(self.name, data.a, self.bins, setup.seed)
+        groups = self.groups(data, setup)
         members = plain_network(data.x, data.y, setup, self.learning_rate)
         return moved_by_group(members, groups, data, strengths)
 
 
-MEAN = RandomFeaturesMean()
 SMALLEST_SCALE = 0.1  # of s(a), as a share of its root mean square: the fitted variance may fall below zero
 
 
@@ -104,42 +98,32 @@ class LocationScale:
     (f − h)² (2, row), ridges (2,).
     """
 
-    attributes: Attributes
+    smoother: LinearSmoother
     moments: Array
     ridges: Array
-    seed: int
+    training: Array
 
     @classmethod
     def of(cls, prediction: Array, a: Array, seed: int) -> Self:
-        attributes, rows = Attributes(a), prediction[None]
-        smoother = MEAN.prepare(attributes, seed=seed)
+        smoother, rows = RandomFeaturesMean().prepare(Attributes(a), seed=seed), prediction[None]
         ridge = smoother.choose_ridge(rows)
         square = np.square(rows - smoother.apply(rows, ridge))
-        ridges = np.concatenate([ridge, smoother.choose_ridge(square)])
-        return cls(attributes, np.concatenate([rows, square]), ridges, seed)
+        return cls(smoother, np.concatenate([rows, square]), np.append(ridge, smoother.choose_ridge(square)), a)
 
     def location_and_scale(self, a: Array) -> tuple[Array, Array]:
         """h and s, (row,) each."""
-        smoother = MEAN.prepare(self.attributes, seed=self.seed)
-        mean, square = smoother.predict(self.moments, self.ridges, Attributes(a))
+        mean, square = self.smoother.predict(self.moments, self.ridges, Attributes(a))
         least = max(SMALLEST_SCALE**2 * float(self.moments[1].mean()), 1e-12)
         return mean, np.sqrt(square.clip(min=least))
 
-    @cached_property
-    def centre(self) -> tuple[float, float]:
-        """E h(A) and E s(A) on the training rows."""
-        mean, scale = self.location_and_scale(self.attributes.values)
-        return float(mean.mean()), float(scale.mean())
-
     def __call__(self, prediction: Array, a: Array) -> Array:
-        mean, scale = self.location_and_scale(a)
-        location, spread = self.centre
-        moved: Array = location + spread * (prediction - mean) / scale
+        (mean, scale), (means, scales) = map(self.location_and_scale, (a, self.training))
+        moved: Array = means.mean() + scales.mean() * (prediction - mean) / scale
         return moved
 
 
 @dataclass(frozen=True)
-class ContinuousBarycentre:
+class ContinuousBarycentre(System):
     """A plain network, moved by A itself, without groups. It needs A to predict.
 
     A strength t mixes (1 − t) f + t g, as in :class:`~fairlevel_study.systems.barycentres.Barycentre`.
@@ -156,53 +140,19 @@ class ContinuousBarycentre:
         return mixed_with(moved, members, data, strengths)
 
 
-MOST_BLOCKS = 512  # neighbouring rows are merged beyond that
-
-
-def best_cuts(sums: Array, counts: Array, cells: int) -> Index:
-    r"""Where to cut a sequence of blocks into ``cells`` runs, so that Σ_g n_g m_g² is largest: a dynamic programme.
-
-    With S and N the cumulative sums and counts, B_k(j) = max_{i<j} B_{k−1}(i) + (S_j − S_i)² / (N_j − N_i). Shapes:
-    sums, counts (block,) -> first blocks of runs 2 to ``cells``, (cells − 1,).
-    """
-    total, number = np.concatenate([[0.0], sums.cumsum()]), np.concatenate([[0.0], counts.cumsum()])
-    size = len(total)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gain = (total[None, :] - total[:, None]) ** 2 / (number[None, :] - number[:, None])
-    gain[np.tril_indices(size)] = -np.inf  # a run holds at least one block
-    best, choices = gain[0], []
-    for _ in range(cells - 1):
-        reach = best[:, None] + gain
-        choices.append(reach.argmax(axis=0))
-        best = reach.max(axis=0)
-    cuts, end = [], size - 1
-    for choice in reversed(choices):
-        end = int(choice[end])
-        cuts.append(end)
-    return np.array(cuts[::-1], dtype=np.int64)
-
-
 def cuts_between(score: Array, prediction: Array, cells: int) -> Array:
-    """Edges between intervals of ``score`` with the largest between-group variance of predictions; score and prediction
-    (row,) -> (cells − 1,). Rows of one score stay together.
+    """Edges between intervals of ``score`` whose average predictions differ most, as a regression tree finds them:
+    score and prediction (row,) -> at most (cells − 1,), ascending.
     """
-    values, of_value = np.unique(score, return_inverse=True)
-    if not 2 <= cells <= len(values):
-        raise InvalidInput(
-            f"bins={cells} was given; grouping needs a number between 2 and {len(values)}, the different values of A."
-        )
-    block = np.arange(len(values)) * min(len(values), MOST_BLOCKS) // len(values)
-    of_row = block[of_value]
-    centred = prediction - prediction.mean()
-    sums: Array = np.bincount(of_row, centred).astype(np.float64)
-    cuts = best_cuts(sums, np.bincount(of_row).astype(np.float64), cells)
-    first = np.searchsorted(block, cuts)
-    edges: Array = (values[first - 1] + values[first]) / 2
+    if cells < 2:
+        raise InvalidInput(f"bins={cells} was given; grouping needs at least 2.")
+    tree = DecisionTreeRegressor(max_leaf_nodes=cells).fit(score[:, None], prediction).tree_
+    edges: Array = np.sort(tree.threshold[tree.feature >= 0])
     return edges
 
 
 @dataclass(frozen=True)
-class FairnessAwareGrouping:
+class FairnessAwareGrouping(System):
     """Groups found in A, then the barycentre of these groups (after Shilova et al. 2025). It needs A to predict.
 
     One attribute is cut into intervals; several are ordered by the smoothed average prediction E[f|A] first. A strength
@@ -223,6 +173,5 @@ class FairnessAwareGrouping:
         def score(a: Array) -> Array:
             return a[:, 0] if a.shape[1] == 1 else smoothed.location_and_scale(a)[0]
 
-        number = score(data.a)
-        edges = cuts_between(number, prediction, min(self.bins, len(np.unique(number))))
+        edges = cuts_between(score(data.a), prediction, self.bins)
         return moved_by_group(members, Groups.intervals(edges, score), data, strengths)

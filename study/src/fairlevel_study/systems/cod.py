@@ -14,7 +14,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates import TrainingSetup
 from fairlevel.exceptions import InvalidInput
 from fairlevel.predictors import RandomFeatures
-from fairlevel_study.systems.protocol import Data, FittedFunctions
+from fairlevel_study.systems.protocol import Data, FittedFunctions, System
 
 
 class EigenMoments(NamedTuple):
@@ -62,7 +62,7 @@ def solve(of_a: EigenMoments, of_u: EigenMoments, share: float, ridge: float) ->
 
 
 @dataclass(frozen=True)
-class CoD:
+class CoD(System):
     """Regression on A and on what A does not explain of X (Komiyama et al., ICML 2018). It needs A to predict.
 
     A strength is ε, the largest coefficient of determination of the prediction on A: 0 forbids every trace of A, 1 is
@@ -82,25 +82,19 @@ class CoD:
         x, s = of_x(data.x), of_a(data.a)
         onto = np.linalg.lstsq(s, x, rcond=None)[0]
         a_part, u_part = EigenMoments.of(s, data.y), EigenMoments.of(x - s @ onto, data.y)
-        functions = []
-        for share in strengths:
-            alpha, beta = solve(a_part, u_part, share, self.ridge)
-            on_x, on_s = u_part.vectors @ beta, a_part.vectors @ alpha
 
-            def predict(x: Array, a: Array, on_x: Array = on_x, on_s: Array = on_s) -> Array:
-                result: Array = data.y.mean() + of_x(x) @ on_x + of_a(a) @ (on_s - onto @ on_x)
-                return result
+        def predict(on_s: Array, on_x: Array, x: Array, a: Array) -> Array:
+            result: Array = data.y.mean() + of_x(x) @ on_x + of_a(a) @ (on_s - onto @ on_x)
+            return result
 
-            functions.append(predict)
+        solutions = (solve(a_part, u_part, share, self.ridge) for share in strengths)
+        functions = (partial(predict, a_part.vectors @ alpha, u_part.vectors @ beta) for alpha, beta in solutions)
         return FittedFunctions(tuple(functions), data.a.shape[1])
 
     @staticmethod
     def _map(rows: Array, features: int, seed: int) -> Callable[[Array], Array]:
         """Centred columns, or centred random features of them."""
-        if not features:
-            return partial(_centred, rows.mean(axis=0))
-        return RandomFeatures(features, ridge=1e-3).prepare(rows, seed, "cpu").input_map
-
-
-def _centred(mean: Array, rows: Array) -> Array:
-    return rows - mean
+        if features:
+            return RandomFeatures(features, ridge=1e-3).prepare(rows, seed, "cpu").input_map
+        mean = rows.mean(axis=0)
+        return lambda values: values - mean
