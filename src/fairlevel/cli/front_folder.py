@@ -50,7 +50,7 @@ def write_trained(
     provenance: Provenance | None = None,
 ) -> list[NamedModel]:
     """Write the folder of a trained front; returns the models with a name of their own."""
-    named = {"most accurate": ("most-accurate", len(path.models_) - 1), KNEE: ("knee", path.knee_index_)}
+    named = {"most accurate": ("most-accurate", len(path.front_) - 1), KNEE: ("knee", path.knee_index_)}
     named[MOST_LEVEL] = ("tightest", 0)  # scripts rely on these names of folders
     best, within, sentences = path.budget_index_, None, []
     if path.max_share is not None and best is None:
@@ -64,9 +64,9 @@ def write_trained(
             f"The most accurate model whose share of variance is at most {path.max_share:g} is {point_name(best)}: "
             f"{name} {number(error)}, share {percent(figures['share'])}."
         )
-    rows = {point_name(row): row for row in range(len(path.models_))}
+    rows = {point_name(row): row for row in range(len(path.front_))}
     page = front_page(path, target, [f"models/{name}" for name in rows], sentences, provenance, within=within)
-    models = {file: path.models_[row] for file, row in (*rows.items(), *named.values())}
+    models = {file: path.model(row) for file, row in (*rows.items(), *named.values())}
     write_front(out, force, path.to_frame(), models, lambda model, to: model.save(to, notes=dict(notes)), page)
     return [NamedModel(label, file, path.front_.iloc[row]) for label, (file, row) in named.items()]
 
