@@ -47,7 +47,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class PlainSteps(Setting):
-    """The same step size at every weight, as the paper prints it for FBO and ITD; large weights diverge."""
+    """The same step size at every weight, as the paper prints it for FBO and ITD, whose steps training divides by 1 +
+    weight; large weights diverge.
+    """
 
     def rate(self, weight: float) -> float:
         return self.learning_rate * (1 + weight)

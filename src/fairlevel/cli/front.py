@@ -63,6 +63,8 @@ def front(
     names, factors = options.read_sensitive(sensitive), options.read_names(given)
     dropped, words = options.read_names(drop), options.read_names(categories)
     refuse_existing(out, force)
+    if most_rows < 100:
+        raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
     require_columns(file, (target, *names, *factors, weight, *dropped, *words))
 
     with talk.working() as warned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,6 +48,9 @@ def column_option(help_text: str) -> Any:
     return typer.Option(help=help_text, autocompletion=_columns)
 
 
+_NAME = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*|(?!")([^,]*)),')
+
+
 def budget_option(name: str, help_text: str) -> Any:
     """An option for a budget, which is checked before any work."""
 
@@ -89,7 +92,7 @@ MaxShare = Annotated[
 ]
 FrontFolder = Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the folder if it exists.")]
-MostRows = Annotated[int, typer.Option(min=100, help="Use at most this many rows, sampled at random.")]
+MostRows = Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
@@ -97,14 +100,17 @@ def read_names(text: str) -> tuple[str, ...]:
     """Names from comma-separated text, each once. A name with a comma, or with spaces around it, stands in double
     quotes, as in CSV, and a double quote in it is written twice.
     """
-    try:
-        quoted = next(csv.reader([text], skipinitialspace=True, strict=True), []) if '"' in text else None
-    except csv.Error:
-        raise InvalidInput(
-            f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
-            """quotes, such as 'age,"income, yearly"'."""
-        ) from None
-    names = [name.strip() for name in text.split(",")] if quoted is None else quoted
+    names, rest = [], f"{text},"
+    while rest:
+        match = _NAME.match(rest)
+        if match is None:
+            raise InvalidInput(
+                f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
+                """quotes, such as 'age,"income, yearly"'."""
+            )
+        quoted, plain = match.groups()
+        names.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        rest = rest[match.end() :]
     return tuple(dict.fromkeys(name for name in names if name.strip()))
 
 

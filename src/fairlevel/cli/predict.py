@@ -88,6 +88,9 @@ def _predictions(estimator: Any, table: pd.DataFrame, names: Sequence[str]) -> d
     """For each row the prediction, under the name "", or the class, and under "_NAME" the probability of class NAME.
     Columns that the model does not read are ignored.
     """
+    if not names and table.shape[1] != estimator.n_features_in_:
+        count = estimator.n_features_in_
+        raise InvalidInput(f"The table has {table.shape[1]} columns; the model reads {count} numbers.")
     rows: Any = table[[name for name in names if name in table]] if names else table.to_numpy()
     if not hasattr(estimator, "classes_"):
         return {"": estimator.predict(rows)}

@@ -71,15 +71,17 @@ def gram(columns: Any, weight: Array) -> Array:
 
 
 def spanned_by_rows(columns: Any) -> tuple[Any, Array | None]:
-    """Where columns outnumber rows, as many columns as rows and an orthonormal basis of what the rows can tell apart,
-    (column, row): with coefficients z of those, basis @ z are coefficients of these, of the same length.
+    """Where columns outnumber rows, Z with Φ = Z Qᵀ, as many columns as rows can tell apart, (row, direction), and what
+    gives Q = Φᵀ turn, (row, direction), which is never written out: coefficients z of Z are Qz of Φ, as long as z.
     """
     rows, count = columns.shape
     if count <= rows:
         return columns, None
-    dense = columns.toarray() if hasattr(columns, "toarray") else columns
-    basis, triangle = np.linalg.qr(dense.T)
-    return triangle.T, basis
+    products = columns @ columns.T
+    squares, vectors = np.linalg.eigh(products.toarray() if hasattr(products, "toarray") else products)
+    told_apart = squares > 1e-12 * squares[-1]
+    sizes = np.sqrt(squares[told_apart])
+    return vectors[:, told_apart] * sizes, vectors[:, told_apart] / sizes
 
 
 def typical_size(matrix: Array) -> float:

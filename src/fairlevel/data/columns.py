@@ -213,7 +213,7 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
         return Texts()
     if commas.all():
         with_comma = [text for text in texts if "," in text]
-        if all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text) for text in with_comma):
+        if with_comma and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text) for text in with_comma):
             raise InvalidInput(
                 f"Column {name!r} holds numbers such as {with_comma[0]!r}, whose comma may be a decimal sign or "
                 "separate thousands; write them with a point, or without separators."

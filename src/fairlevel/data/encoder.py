@@ -79,9 +79,18 @@ class TableEncoder(TransformerMixin, TableRules, BaseEstimator):  # type: ignore
         self.rules_ = kept
         return self
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        check_is_fitted(self)
+        return super().outputs
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        check_is_fitted(self)
+        return super().needed
+
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the matrix, as in scikit-learn."""
-        check_is_fitted(self)
         return np.array(self.outputs, dtype=object)
 
     def transform(self, X: Any) -> Array:

@@ -253,6 +253,8 @@ def _columns(kinds: Mapping[str, str], roles: Roles) -> dict[str, arrow.Expressi
     for name in roles.attributes:
         if kinds[name].startswith("decimal"):
             columns[name] = columns[name].cast(pa.float64())
+        elif kinds[name] == "string_view":
+            columns[name] = columns[name].cast(pa.string())  # what sampling takes
         elif kinds[name].startswith("date"):
             columns[name] = columns[name].cast(pa.timestamp("us"))  # read at once, unlike Python's dates
         elif not kinds[name].startswith((*_NUMBERS, *_TEXTS, *_DATES)):

@@ -115,10 +115,10 @@ class FairnessPath(Front, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     front_ : DataFrame
         One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
-        selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
-        many models are mixed), r2. Figures are from rows that neither trained the candidates nor set their
-        proportions, in units of y². Where y has two classes, mse is the Brier score, and instead of r2 there are
-        log_loss, auc, accuracy and decision_dpvar, the DPVar of decisions at the threshold.
+        selection rows, in squared standard deviations of y on the rows that are judged), mse, dpvar, dpvar_low,
+        dpvar_high, share, members (how many models are mixed), r2. Figures are from rows that neither trained the
+        candidates nor set their proportions, in units of y². Where y has two classes, mse is the Brier score, and
+        instead of r2 there are log_loss, auc, accuracy and decision_dpvar, the DPVar of decisions at the threshold.
     cross_fitted_ : bool
         Whether all rows are judged by cross-validation, as fewer than 40,000 are that have no order in time, instead
         of a quarter kept apart.
@@ -344,8 +344,17 @@ class FairnessPath(Front, RegressorMixin, BaseEstimator):  # type: ignore[misc]
             method=(how,),
         )
 
+    def knee(self) -> Any:
+        check_is_fitted(self)
+        return super().knee()
+
+    def to_frame(self) -> pd.DataFrame:
+        check_is_fitted(self)
+        return super().to_frame()
+
     def to_html(self, path: str | Path, target: str = "y") -> None:
         """Write the front as one self-contained page; ``target`` is what y is called."""
+        check_is_fitted(self)
         write_page(front_page(self, target), Path(path))
 
     def __sklearn_tags__(self) -> Any:

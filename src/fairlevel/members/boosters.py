@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
@@ -16,6 +17,14 @@ from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 from fairlevel.threads import forked
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import add_trees
+
+
+def booster_of(text: str) -> Any:
+    """LightGBM's booster of a text; in a forked process, which has lost the threads of OpenMP, it is read on one."""
+    import lightgbm  # importing it takes a second
+
+    with threadpool_limits(1 if forked() else None, user_api="openmp"):
+        return lightgbm.Booster(model_str=text)
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,7 @@ class FittedTrees:
     @cached_property
     def _booster(self) -> Any:
         """Read once."""
-        import lightgbm  # importing it takes a second
-
-        return lightgbm.Booster(model_str=self.text)
+        return booster_of(self.text)
 
     def __getstate__(self) -> dict[str, str]:
         return {"text": self.text}

@@ -159,6 +159,11 @@ def dpvar_of_many(
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
     if method == "debiased":
         return DPVarEvaluator(rows, random_state, linear(regressor)).estimates(predictions)
+    if regressor is not None and not hasattr(regressor, "descend"):
+        raise InvalidType(
+            f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
+            "method='debiased'."
+        )
     standardised, estimates = StandardisedPredictions.of(predictions, rows.counts), np.zeros(len(predictions))
     if len(standardised.configs):
         of_varying = networks("diagnostic").paper_estimates(standardised.values, rows, regressor, random_state)

@@ -18,7 +18,9 @@ from fairlevel.data.features import as_dense, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import one_per_row
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members.boosters import booster_of
 from fairlevel.releveling.existing import Corrections, ExistingModel, Family, LogOdds, Response
+from fairlevel.threads import forked
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.protocol import by_tree
 
@@ -50,7 +52,6 @@ class AnyModel(ExistingModel):
     @classmethod
     def of(cls, model: Any, X: Any, seed: int, classifies: bool) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
-        model = model if hasattr(model, "predict") else PredictFunction(model)
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
         features, names = read_features(X, columns), tuple(getattr(X, "columns", ()))
         named = names if names and len(set(names)) == len(names) else None
@@ -93,23 +94,9 @@ class AnyModel(ExistingModel):
         return kind(self.original, scale, intercept, trees, self.columns, self.names)
 
 
-@dataclass(frozen=True)
-class PredictFunction:
-    """A predict function with the method of a model; it can still be called."""
-
-    function: Any
-
-    def predict(self, X: Any) -> Array:
-        """(row,): what the function returns."""
-        return one_per_row("The model", self.function(X), len(X))
-
-    def __call__(self, X: Any) -> Any:
-        return self.function(X)
-
-
 def predictions_of(model: Any, X: Any) -> Array:
-    """Of a model, (row,)."""
-    return one_per_row("The model", model.predict(X), len(X))
+    """Of a model, or of a function that predicts, (row,)."""
+    return one_per_row("The model", getattr(model, "predict", model)(X), len(X))
 
 
 def log_odds_of(model: Any, X: Any) -> Array:
@@ -140,7 +127,8 @@ class CorrectedModel:
     def _corrected(self, total_of: Callable[[Any, Any], Array], X: Any) -> Array:
         """The total with its correction, (row,); columns of a frame are found by name."""
         X = ordered_like_fit(as_dense(X), self.names)
-        trees: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
+        threads = {"num_threads": 1} if forked() else {}
+        trees = booster_of(self.trees).predict(read_features(X, self.columns), **threads)
         return np.asarray(self.scale * total_of(self.original, X) + self.intercept + trees)
 
     def predict(self, X: Any) -> Any:

@@ -138,11 +138,11 @@ def corrections(response: Response, family: Family, rows: Index, disparity: Disp
     columns outnumber rows, the problem is solved in the space that the rows span.
     """
     columns = family.columns[rows]
-    fewer, basis = spanned_by_rows(columns)
+    fewer, turn = spanned_by_rows(columns)
     ridges = [ridge * fewer.shape[1] / columns.shape[1] for ridge in family.ridges]  # of traces over numbers of columns
     level = response.level(fewer, family.start[rows], disparity, ridges)
-    if basis is not None:
-        level = replace(level, coefficients=level.coefficients @ basis.T)
+    if turn is not None:
+        level = replace(level, coefficients=np.asarray((columns.T @ (turn @ level.coefficients.T)).T))
     return level.with_start if family.learned else level
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, numpy_array
+from fairlevel.arrays import AnyArray, namespace, numpy_array
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.penalties import WITHIN_FACTORS, Penalty
@@ -114,7 +114,9 @@ class Trainer:
         learner.restore()
         score = learner.predict(training.inputs)
         loss, penalty = training.error(score), training.disparity(score, result.state).value
-        usable = ending.sound & (numpy_array(loss) <= WORST_LOSS)  # neither infinite nor no number
+        constant = numpy_array(training.error(namespace(score).zeros_like(score)))
+        worst = WORST_LOSS * np.where(constant > 0, constant, 1.0)
+        usable = ending.sound & (numpy_array(loss) <= worst)  # neither infinite nor no number
         return Trained(
             learner.model(),
             tuple(map(_status, usable.tolist(), ending.early.tolist())),

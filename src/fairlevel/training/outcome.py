@@ -14,8 +14,7 @@ from fairlevel.arrays import AnyArray, Array, Flags, Index, namespace, numpy_arr
 from fairlevel.members.protocol import Members
 
 WORST_LOSS = 10.0
-"""A configuration that ends above this loss has diverged: targets are standardised, so that the constant prediction has
-1 by mean squared error, and at most 0.7 by log-loss."""
+"""A configuration that ends with a loss of more times that of the constant prediction has diverged."""
 
 RECORDS = 100
 """Entries of a trace of all steps."""

@@ -49,12 +49,15 @@ class XGBoostEnsemble:
 
     @cached_property
     def _booster(self) -> Any:
-        """The trees that a prediction uses: a booster alone uses all, other models those up to the best iteration."""
+        """The trees that a prediction uses: a booster alone uses all, other models those up to the best iteration. A
+        linear booster has none.
+        """
         if self._alone:
             return self.model
         booster = self.model.get_booster()
         best = booster.attr("best_iteration")
-        return booster if best is None else booster[: int(best) + 1]
+        name = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
+        return booster if best is None or name == "gblinear" else booster[: int(best) + 1]
 
     @cached_property
     def _json(self) -> dict[str, Any]:
