@@ -24,7 +24,7 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import NAMES, ClosedFBO, NoPenalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Configurations
 from fairlevel.training.rows import AllRows, TrainingRows
-from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
+from tests.contracts.penalty_cases import FEW_STEPS
 from tests.few_trees import auto_of_few_trees
 from tests.trained import train
 
@@ -32,21 +32,21 @@ SMALL = Boosting(rounds=12, rows_in_leaf=5)
 CRITICS = {"fbo", "itd", "adversarial", "adversarial_plain"}  # their penalty moves with the predictions
 
 
-def samples(rows=300, seed=0, attributes=as_they_are):
+def samples(rows=300, seed=0):
     drawn = SyntheticDesign(attributes=3).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(attributes(a)))
+    return TrainingRows(x, y, Attributes(a))
 
 
 @cache
-def all_samples(attributes):
+def all_samples():
     """Prepared once for all trainings on them."""
-    return AllRows(samples(attributes=attributes))
+    return AllRows(samples())
 
 
 def trained(weights, penalty, predictor=SMALL, **settings):
     grid = Configurations.of(weights, 0.1)
-    rows = all_samples(CASES[penalty.name].attributes if penalty.name in CASES else as_they_are)
+    rows = all_samples()
     return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=Adam(), device="cpu", **settings)
 
 

@@ -19,7 +19,7 @@ from fairlevel.predictors import Boosting, Configurations, Linear, RandomFeature
 from fairlevel.predictors.linear import LEAST_RIDGE, leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
-from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
+from tests.contracts.penalty_cases import FEW_STEPS
 from tests.drawn_rows import TENSORS
 from tests.trained import train
 
@@ -28,21 +28,21 @@ ROUNDING = 0.01  # of the step size, after two steps
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
 
 
-def samples(rows=151, seed=0, attributes=as_they_are):
+def samples(rows=151, seed=0):
     drawn = SyntheticDesign(attributes=4).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(attributes(a)))
+    return TrainingRows(x, y, Attributes(a))
 
 
 @cache
-def all_samples(attributes):
+def all_samples():
     """Prepared once for all trainings on them."""
-    return AllRows(samples(attributes=attributes))
+    return AllRows(samples())
 
 
 def parameters(weights, rates, penalty, predictor, optimizer):
     grid = Configurations.of(weights, rates)
-    rows = all_samples(CASES[penalty.name].attributes)
+    rows = all_samples()
     return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer, device="cpu")
 
 
@@ -204,7 +204,7 @@ def test_devices():
 def test_cuda_agrees_with_the_cpu(penalty):
     grid = Configurations.of(WEIGHTS[:6], 0.01)
     settings = {"penalty": resolve_penalty(penalty), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
-    rows = AllRows(samples(attributes=CASES[penalty].attributes))
+    rows = AllRows(samples())
     here, there = (train(rows, grid, device=device, **settings) for device in ("cpu", "cuda"))
     np.testing.assert_allclose(here.loss, there.loss, rtol=1e-3, atol=1e-4)
 

@@ -52,10 +52,11 @@ class AnyModel(ExistingModel):
     @classmethod
     def of(cls, model: Any, X: Any, seed: int, classifies: bool) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
+        kind = f"{type(model).__name__} with an added correction"
+        model = model if hasattr(model, "predict") else PredictFunction(model)
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
         features, names = read_features(X, columns), tuple(getattr(X, "columns", ()))
         named = names if names and len(set(names)) == len(names) else None
-        kind = f"{type(model).__name__} with an added correction"
         if classifies:
             total, classes = log_odds_of(model, X), tuple(model.classes_)
             return cls(model, kind, total, LogOdds(), classes, features, columns, named, seed)
@@ -94,9 +95,23 @@ class AnyModel(ExistingModel):
         return kind(self.original, scale, intercept, trees, self.columns, self.names)
 
 
+@dataclass(frozen=True)
+class PredictFunction:
+    """A function as a model: whatever a front gives has ``predict``."""
+
+    function: Any
+
+    def predict(self, X: Any) -> Array:
+        """(row,): what the function returns."""
+        return one_per_row("The model", self.function(X), len(X))
+
+    def __call__(self, X: Any) -> Any:
+        return self.function(X)
+
+
 def predictions_of(model: Any, X: Any) -> Array:
-    """Of a model, or of a function that predicts, (row,)."""
-    return one_per_row("The model", getattr(model, "predict", model)(X), len(X))
+    """Of a model, (row,)."""
+    return one_per_row("The model", model.predict(X), len(X))
 
 
 def log_odds_of(model: Any, X: Any) -> Array:
