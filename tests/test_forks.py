@@ -27,6 +27,7 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_can_train_and_measure():
+    pytest.importorskip("torch")
     settings = os.environ | {"OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -50,5 +51,6 @@ assert torch.get_num_threads() == 3
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_networks_have_one_thread_in_forked_processes_alone():
+    pytest.importorskip("torch")
     done = subprocess.run([sys.executable, "-c", THREADS_OF_A_CHILD], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
