@@ -159,7 +159,7 @@ def dpvar_of_many(
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
     if method == "debiased":
         return DPVarEvaluator(rows, random_state, linear(regressor)).estimates(predictions)
-    if regressor is not None and not hasattr(regressor, "descend"):
+    if regressor is not None and (isinstance(regressor, type) or not hasattr(regressor, "descend")):
         raise InvalidType(
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
             "method='debiased'."
