@@ -44,7 +44,7 @@ bounds:
 	$(PARALLEL) .bounds/bin/python -m pytest -q -m "not study" -n auto --maxprocesses 8 --dist loadfile \
 		-o filterwarnings=default -p no:cacheprovider $(addprefix tests/,cli/test_command_contract.py \
 		cli/test_relevel_command.py cli/test_stored_audit.py cli/test_hostile_words.py contracts metrics \
-		releveling/test_relevel_inputs.py estimators/test_scikit_learn_habits.py trees/test_lightgbm_library.py)
+		releveling/test_relevel_inputs.py estimators/test_scikit_learn_habits.py members)
 
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s
